@@ -1,0 +1,1 @@
+"""One tools/call's way through: nine stages, one file each."""

@@ -1,0 +1,1 @@
+"""Words every room shares: errors, ids, the clock."""

@@ -1,0 +1,31 @@
+"""Ids of calls, sessions and digests."""
+
+import hashlib
+import os
+from pathlib import Path
+
+_CHUNK_BYTES = 1 << 20
+
+
+def new_call_id() -> str:
+    """Return 16 hex digits, unique for all practical purposes (64 random bits)."""
+    return os.urandom(8).hex()
+
+
+def new_session_id() -> str:
+    """Return 32 hex digits from the system's random source, unguessable."""
+    return os.urandom(16).hex()
+
+
+def sha256_bytes(content: bytes) -> str:
+    """Return the SHA-256 of bytes as 64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content as 64 hex digits, reading 1 MiB at a time."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()

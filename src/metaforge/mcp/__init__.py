@@ -1,0 +1,1 @@
+"""The Model Context Protocol served over stdio and HTTP."""

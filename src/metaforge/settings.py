@@ -1,0 +1,229 @@
+"""Every METAFORGE_* variable: typed, documented, read once. No other module reads the environment.
+
+`Settings.load(environ)` never raises for an optional value out of range: it keeps the default and notes it in
+`problems`, which `doctor` and the log show. Values that would be unsafe to guess (an unknown profile, a workspace
+that is `/`) are errors.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from metaforge.core.errors import MetaForgeError
+
+
+class BadSetting(MetaForgeError):
+    """A setting that cannot be used; the message names the variable and what it takes."""
+
+
+def _doc(variable: str, text: str, default: Any, parse: Callable[[str], Any] = str, **also: Any) -> Any:
+    metadata = {"variable": variable, "doc": text, "parse": parse, **also}
+    return field(default=default, metadata=metadata)
+
+
+def _flag(text: str) -> bool:
+    if text.strip().lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.strip().lower() in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError("takes true or false")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _between(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        value = kind(text)
+        if not low < value <= high:
+            raise ValueError(f"takes a number above {low:g}, at most {high:g}")
+        return value
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What this process was told. Field metadata holds the variable, its meaning and its parser."""
+
+    home: Path | None = _doc(
+        "METAFORGE_HOME",
+        "Where the database, journal, artefacts and workers live. Default: the platform's user data directory.",
+        None,
+        Path,
+    )
+    workspace: Path | None = _doc(
+        "METAFORGE_WORKSPACE",
+        "Root of the files tools may read and write. Default: the current directory over stdio, METAFORGE_HOME/workspace for HTTP.",
+        None,
+        Path,
+        also="ADAPTER_WORKSPACE_DIR",
+    )
+    adapters: tuple[str, ...] = _doc(
+        "METAFORGE_ADAPTERS", "Adapters to load, separated by commas. Default: all.", (), _names
+    )
+    phase: int = _doc("METAFORGE_PHASE", "Tools of a later phase are not listed.", 2, _between(0, 9, int))
+    fixtures: bool = _doc(
+        "METAFORGE_FIXTURES",
+        "Load the fixture tools that conformance suites and benchmarks call.",
+        False,
+        _flag,
+    )
+    database_url: str = _doc(
+        "METAFORGE_DATABASE_URL", "SQLAlchemy URL of the store. Default: SQLite below METAFORGE_HOME.", ""
+    )
+    log_level: str = _doc(
+        "METAFORGE_LOG_LEVEL",
+        "debug, info, warning or error; logs go to stderr as JSON lines.",
+        "warning",
+        str.lower,
+    )
+    max_workers: int = _doc("METAFORGE_MAX_WORKERS", "Processes one adapter may run at once.", 2, _between(0, 16, int))
+    idle_seconds: float = _doc(
+        "METAFORGE_IDLE_SECONDS",
+        "An adapter process idle for this long is retired.",
+        300.0,
+        _between(0, 86400),
+    )
+    prestart: bool = _doc(
+        "METAFORGE_PRESTART",
+        "Start adapter processes in the background after initialize, where memory allows.",
+        True,
+        _flag,
+    )
+    prestart_free_mb: int = _doc(
+        "METAFORGE_PRESTART_FREE_MB",
+        "Free memory below which nothing is started ahead of a call.",
+        2048,
+        _between(0, 1_000_000, int),
+    )
+    sandbox: str = _doc(
+        "METAFORGE_SANDBOX",
+        "auto (bubblewrap where it works), bubblewrap (refuse without it) or rlimits.",
+        "auto",
+        str.lower,
+    )
+    max_output_mb: int = _doc(
+        "METAFORGE_MAX_OUTPUT_MB",
+        "The largest answer of one tool call, files apart.",
+        32,
+        _between(0, 1024, int),
+    )
+    max_request_mb: int = _doc("METAFORGE_MAX_REQUEST_MB", "The largest request body.", 16, _between(0, 1024, int))
+    session_idle_seconds: float = _doc(
+        "METAFORGE_SESSION_IDLE_SECONDS",
+        "An HTTP session unused for this long is ended.",
+        1800.0,
+        _between(0, 86400),
+    )
+    auth_mode: str = _doc(
+        "METAFORGE_AUTH_MODE",
+        "off or api_key. Off is allowed on loopback only. Default: api_key when a key is set.",
+        "",
+    )
+    api_key: str = _doc("METAFORGE_MCP_API_KEY", "Bearer key that HTTP clients must send, and stdio must match.", "")
+    client_key: str = _doc("METAFORGE_MCP_CLIENT_KEY", "The key a stdio client presents.", "")
+    otlp_endpoint: str = _doc(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry collector; no spans are made without one.", ""
+    )
+    allow_twin_mutations: bool = _doc(
+        "METAFORGE_ALLOW_TWIN_MUTATIONS", "Whether twin.query_cypher may write.", False, _flag
+    )
+    adapter_enabled: Mapping[str, bool] = field(
+        default_factory=dict,
+        metadata={"variable": "METAFORGE_ADAPTER_<ID>_ENABLED", "doc": "Switch one adapter on or off."},
+    )
+    adapter_url: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "variable": "METAFORGE_ADAPTER_<ID>_URL",
+            "doc": "Reach one adapter over HTTP instead of a local process.",
+        },
+    )
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The environment this was read from, for `PATH` and `HOME` look-ups by the rooms that start programs."""
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> "Settings":
+        """Read every variable from `environ`; bad optional values are noted in `problems`."""
+        values: dict[str, Any] = {"environment": dict(environ)}
+        problems: list[str] = []
+        for each in fields(cls):
+            parse = each.metadata.get("parse")
+            if parse is None:
+                continue
+            variable = each.metadata["variable"]
+            text = environ.get(variable) or environ.get(each.metadata.get("also", ""), "")
+            if not text:
+                continue
+            try:
+                values[each.name] = parse(text)
+            except ValueError as fault:
+                problems.append(f"{variable}={text!r} is ignored: {fault}; using {each.default!r}")
+        values["adapter_enabled"], values["adapter_url"] = _per_adapter(environ, problems)
+        return cls(**values, problems=tuple(problems))
+
+    @property
+    def home_path(self) -> Path:
+        """METAFORGE_HOME, or the platform's user data directory."""
+        if self.home is not None:
+            return self.home.expanduser().resolve()
+        import platformdirs
+
+        return Path(platformdirs.user_data_dir("metaforge"))
+
+    def workspace_path(self, *, over_stdio: bool) -> tuple[Path, str]:
+        """Return the workspace and a sentence when it is not the one that was asked for.
+
+        Raises:
+            BadSetting: METAFORGE_WORKSPACE names `/`, the home folder, or a parent of METAFORGE_HOME.
+        """
+        home = self.home_path
+        if self.workspace is not None:
+            chosen = self.workspace.expanduser().resolve()
+            if reason := _unfit(chosen, home, self.environment):
+                raise BadSetting(
+                    f"METAFORGE_WORKSPACE={chosen} is refused: {reason}. Scripts can read all of a workspace: "
+                    "name a project folder"
+                )
+            return chosen, ""
+        if over_stdio:
+            current = Path.cwd().resolve()
+            reason = _unfit(current, home, self.environment)
+            if not reason:
+                return current, ""
+            return (
+                home / "workspace",
+                f"the current directory {current} is no workspace ({reason}); using {home / 'workspace'}",
+            )
+        return home / "workspace", ""
+
+
+def _unfit(folder: Path, home: Path, environ: Mapping[str, str]) -> str:
+    if folder == Path(folder.anchor):
+        return "it is the root of the file system"
+    if environ.get("HOME") and folder == Path(environ["HOME"]).resolve():
+        return "it is the home folder"
+    if home == folder or folder in home.parents:
+        return "MetaForge's own data lies below it"
+    return ""
+
+
+def _per_adapter(environ: Mapping[str, str], problems: list[str]) -> tuple[dict[str, bool], dict[str, str]]:
+    enabled: dict[str, bool] = {}
+    urls: dict[str, str] = {}
+    for variable, text in environ.items():
+        if not variable.startswith("METAFORGE_ADAPTER_"):
+            continue
+        name = variable.removeprefix("METAFORGE_ADAPTER_")
+        if name.endswith("_ENABLED"):
+            try:
+                enabled[name.removesuffix("_ENABLED").lower()] = _flag(text)
+            except ValueError as fault:
+                problems.append(f"{variable}={text!r} is ignored: {fault}")
+        elif name.endswith("_URL") and text:
+            urls[name.removesuffix("_URL").lower()] = text
+    return enabled, urls

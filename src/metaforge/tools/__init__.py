@@ -1,0 +1,1 @@
+"""What a tool is: the words shared by adapters, registry, engine and pipeline."""

@@ -1,0 +1,262 @@
+"""`McpToolServer`: what an adapter's process is. Speaks the legacy dialect over stdio or HTTP.
+
+A worker serves one call at a time on its main thread: CAD kernels and solvers are not made for threads, and
+cancelling a call means ending the process.
+"""
+
+import asyncio
+import inspect
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from metaforge.core.codes import Code
+from metaforge.core.errors import InvalidArguments, MetaForgeError, ToolError, UnknownMethod, UnknownTool
+from metaforge.protocol import jsonrpc
+from metaforge.protocol.jsonrpc import Message
+from metaforge.protocol.messages import ToolManifest
+from metaforge.tools.context import Answer, ToolContext
+from metaforge.tools.manifest import Need
+from metaforge.tools.tool import MarkedTool
+
+Handler = Callable[..., Any]
+
+WORKSPACE = "METAFORGE_WORKER_WORKSPACE"
+OUTPUT = "METAFORGE_WORKER_OUTPUT"
+
+
+class McpToolServer:
+    """Base class of an adapter. Subclass it, mark methods with `@tool`, or call `register_tool`.
+
+    Class attributes:
+        needs: programs and modules that every tool of the adapter needs.
+        in_process: True for adapters the server itself runs; they start no process.
+    """
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    in_process: ClassVar[bool] = False
+
+    def __init__(self, adapter_id: str, version: str) -> None:
+        self.adapter_id = adapter_id
+        self.version = version
+        self._manifests: dict[str, ToolManifest] = {}
+        self._handlers: dict[str, Handler] = {}
+        self._marked: dict[str, MarkedTool] = {}
+        self._started = time.monotonic()
+        self._last_invocation: datetime | None = None
+        self._emit: Callable[[Message], None] = lambda message: None
+        for method in self._methods():
+            marked = MarkedTool(adapter_id, self.needs, method)
+            self._marked[marked.id] = marked
+
+    def _methods(self) -> Iterator[Callable[..., Any]]:
+        for name, function in inspect.getmembers(type(self), inspect.isfunction):
+            if hasattr(function, "__tool_mark__"):
+                yield getattr(self, name)
+
+    def register_tool(self, manifest: ToolManifest, handler: Handler) -> None:
+        """Register a tool by hand. `handler(arguments)` returns a dict or an Answer; it may be async."""
+        if manifest.tool_id in self._handlers or manifest.tool_id in self._marked:
+            raise ValueError(f"{manifest.tool_id} is already registered")
+        self._manifests[manifest.tool_id] = manifest
+        self._handlers[manifest.tool_id] = handler
+
+    def manifests(self) -> list[ToolManifest]:
+        """Return every tool's manifest, in a fixed order."""
+        return [marked.manifest() for marked in self._marked.values()] + list(self._manifests.values())
+
+    def warm_up(self) -> None:
+        """Import what is slow. Called once in a worker before its first call; the default does nothing."""
+
+    async def handle_request(self, raw_message: str) -> str:
+        """Answer one JSON-RPC message; a notification is answered with an empty string."""
+        reply = await self._answer(raw_message.encode())
+        return jsonrpc.encode(reply).decode() if reply else ""
+
+    async def _answer(self, raw: bytes) -> Message | None:
+        request_id: jsonrpc.RequestId | None = None
+        try:
+            message = jsonrpc.decode(raw)
+            request_id = message.get("id")
+            if request_id is None:
+                return None
+            params = message.get("params") or {}
+            return jsonrpc.result(request_id, await self._dispatch(request_id, message.get("method"), params))
+        except MetaForgeError as fault:
+            return jsonrpc.error(request_id, fault.code, fault.message, fault.data or None)
+        except MemoryError:
+            return _unexpected(request_id, "memory_limit", "The tool ran out of the memory it may use")
+        except Exception as fault:  # noqa: BLE001 - the process boundary: an adapter's own fault becomes an answer
+            traceback.print_exc(file=sys.stderr)
+            return _unexpected(request_id, "adapter_fault", f"The adapter failed: {type(fault).__name__}: {fault}")
+
+    async def _dispatch(self, request_id: jsonrpc.RequestId, method: str | None, params: Message) -> Message:
+        if method == "tool/call":
+            return await self._call(request_id, params)
+        if method == "tool/list":
+            return self._list(params.get("capability"))
+        if method == "health/check":
+            return self._health()
+        raise UnknownMethod(f"Unknown method {method!r}: this adapter answers tool/list, tool/call, health/check")
+
+    def _list(self, capability: str | None) -> Message:
+        tools = [m for m in self.manifests() if capability is None or m.capability == capability]
+        return {"tools": [m.model_dump(mode="json") for m in tools]}
+
+    def _health(self) -> Message:
+        return {
+            "adapter_id": self.adapter_id,
+            "status": "healthy",
+            "version": self.version,
+            "tools_available": len(self._marked) + len(self._handlers),
+            "uptime_seconds": round(time.monotonic() - self._started, 3),
+            "last_invocation": self._last_invocation.isoformat() if self._last_invocation else None,
+        }
+
+    async def _call(self, request_id: jsonrpc.RequestId, params: Message) -> Message:
+        tool_id, arguments = str(params.get("tool_id")), params.get("arguments") or {}
+        started = time.perf_counter()
+        self._last_invocation = datetime.now(UTC)
+        scratch = Path(tempfile.mkdtemp(prefix="call-"))
+        ctx = self._context(request_id, params, scratch)
+        previous = Path.cwd()
+        os.chdir(scratch)
+        try:
+            answer = await self._run(tool_id, arguments, ctx)
+        except (InvalidArguments, UnknownTool, ToolError) as fault:
+            _complete_error(fault, tool_id, round((time.perf_counter() - started) * 1000, 3))
+            raise
+        finally:
+            os.chdir(previous)
+            shutil.rmtree(scratch, ignore_errors=True)
+        return {
+            "tool_id": tool_id,
+            "status": "success",
+            "duration_ms": round((time.perf_counter() - started) * 1000, 3),
+            **answer,
+        }
+
+    def _context(self, request_id: jsonrpc.RequestId, params: Message, scratch: Path) -> ToolContext:
+        workspace = Path(os.environ.get(WORKSPACE) or Path.cwd())
+        output = Path(params.get("output_dir") or os.environ.get(OUTPUT) or workspace)
+
+        def progress(fraction: float, message: str) -> None:
+            params = {"request_id": request_id, "progress": min(max(fraction, 0.0), 1.0), "message": message}
+            self._emit(jsonrpc.notification("tool/result", params))
+
+        return ToolContext(
+            call_id=str(params.get("call_id") or request_id),
+            workspace=workspace,
+            output=output,
+            scratch=scratch,
+            timeout_seconds=float(params.get("timeout_seconds") or 120),
+            overwrite=bool(params.get("overwrite")),
+            progress=progress,
+        )
+
+    async def _run(self, tool_id: str, arguments: dict[str, Any], ctx: ToolContext) -> Message:
+        if marked := self._marked.get(tool_id):
+            typed = marked.validate(arguments)
+            result = marked.method(ctx, **typed)
+            if marked.is_async:
+                result = await result
+            return _answer_json(result, marked)
+        handler = self._handlers.get(tool_id)
+        if handler is None:
+            known = ", ".join([*self._marked, *self._handlers])
+            raise UnknownTool(f"Unknown tool {tool_id!r}: this adapter has {known}")
+        result = handler(arguments)
+        if inspect.isawaitable(result):
+            result = await result
+        return _answer_json(result, None)
+
+    async def start_stdio(self) -> None:
+        """Serve newline-delimited JSON-RPC until stdin closes.
+
+        stdout belongs to the protocol: it is moved to a private descriptor, and whatever a library prints there
+        goes to stderr instead.
+        """
+        self.serve(sys.stdin.buffer, take_stdout())
+
+    def serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
+        """Answer requests one after another. Blocking on purpose: a worker has one call and one thread."""
+
+        def emit(message: Message) -> None:
+            writer.write(jsonrpc.encode(message) + b"\n")
+            writer.flush()
+
+        self._emit = emit
+        runner = asyncio.Runner()
+        self.warm_up()
+        emit(jsonrpc.notification("worker/ready", {"adapter_id": self.adapter_id, "version": self.version}))
+        with runner:
+            for line in iter(reader.readline, b""):
+                if not line.strip():
+                    continue
+                reply = runner.run(self._answer(line))
+                if reply is not None:
+                    emit(reply)
+
+    async def start_http(self, host: str = "0.0.0.0", port: int = 8080) -> None:
+        """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time."""
+        from metaforge.tools.http import serve_http
+
+        await serve_http(self, host, port)
+
+
+def take_stdout() -> BinaryIO:
+    """Return the real stdout as a private stream, and point descriptor 1 at stderr."""
+    private = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(private, "wb", buffering=0)
+
+
+def _answer_json(result: Any, marked: MarkedTool | None) -> Message:
+    if not isinstance(result, Answer):
+        data = marked.dump(result) if marked else dict(result)
+        return {"data": data, "output_files": list(data.get("output_files", ()))}
+    return {
+        "data": marked.dump(result.data) if marked else dict(result.data),
+        "output_files": [str(file.path) for file in result.files],
+        "summary": result.summary,
+        "warnings": list(result.warnings),
+        "next_step": result.next_step,
+        "files": [{"path": str(f.path), "media_type": f.media_type, "role": f.role} for f in result.files],
+        "pictures": [{"path": str(p.path), "caption": p.caption} for p in result.pictures],
+        "programs": result.programs,
+    }
+
+
+def _unexpected(request_id: jsonrpc.RequestId | None, kind: str, message: str) -> Message:
+    data = {
+        "error_type": "TOOL_EXECUTION_ERROR",
+        "kind": kind,
+        "details": message,
+        "failure_mode": "environment",
+    }
+    return jsonrpc.error(request_id, Code.TOOL_EXECUTION_ERROR, message, data)
+
+
+def _complete_error(fault: MetaForgeError, tool_id: str, duration_ms: float) -> None:
+    """Give an error the legacy dialect's `data`, from which the engine rebuilds the same exception."""
+    is_tool_error = isinstance(fault, ToolError)
+    fault.data = {
+        **fault.data,
+        "error_type": "INVALID_PARAMS" if fault.code == Code.INVALID_PARAMS else "TOOL_EXECUTION_ERROR",
+        "tool_id": tool_id,
+        "details": fault.message,
+        "duration_ms": duration_ms,
+    }
+    if is_tool_error:
+        assert isinstance(fault, ToolError)
+        fault.data |= {
+            "kind": fault.kind, "where": fault.where, "fix": fault.fix,
+            "retryable": fault.retryable, "failure_mode": str(fault.failure_mode),
+        }  # fmt: skip
