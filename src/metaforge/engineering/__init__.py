@@ -1,0 +1,1 @@
+"""What several adapters share inside their own processes: programs, meshes, materials, guards, pictures."""
