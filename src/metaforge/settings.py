@@ -5,6 +5,7 @@
 that is `/`) are errors.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -56,7 +57,8 @@ class Settings:
     )
     workspace: Path | None = _doc(
         "METAFORGE_WORKSPACE",
-        "Root of the files tools may read and write. Default: the current directory over stdio, METAFORGE_HOME/workspace for HTTP.",
+        "Root of the files tools may read and write. "
+        "Default: the current directory over stdio, METAFORGE_HOME/workspace for HTTP.",
         None,
         Path,
         also="ADAPTER_WORKSPACE_DIR",
@@ -165,6 +167,11 @@ class Settings:
                 problems.append(f"{variable}={text!r} is ignored: {fault}; using {each.default!r}")
         values["adapter_enabled"], values["adapter_url"] = _per_adapter(environ, problems)
         return cls(**values, problems=tuple(problems))
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """Read this process's own environment."""
+        return cls.load(os.environ)
 
     @property
     def home_path(self) -> Path:
