@@ -6,9 +6,10 @@ CATALOG: dict[str, str] = {
     "freecad": "metaforge.adapters.freecad.server:FreecadServer",
     "health": "metaforge.adapters.health.server:HealthServer",
     "fixture": "metaforge.adapters.fixture.server:FixtureServer",
+    "fixtureproc": "metaforge.adapters.fixtureproc.server:FixtureProcServer",
 }
 
-OPTIONAL = frozenset({"fixture"})
+OPTIONAL = frozenset({"fixture", "fixtureproc"})
 """Loaded only when an environment variable asks for them."""
 
 ALWAYS = frozenset({"health"})
