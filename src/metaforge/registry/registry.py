@@ -1,0 +1,242 @@
+"""`ToolRegistry`: the catalogue of tools, where each comes from and whether it can run here."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaforge.core.errors import Quarantined, ToolUnavailable, UnknownTool
+from metaforge.registry.lint import fault_of
+from metaforge.registry.names import NameIndex, fold
+from metaforge.registry.probe import Probe
+from metaforge.tools.manifest import Tool
+from metaforge.tools.source import AdapterHealth, ToolSource
+
+if TYPE_CHECKING:
+    from metaforge.protocol.messages import HealthStatus, ToolManifest
+    from metaforge.tools.config import AdapterConfig
+
+HEALTH_SECONDS = 3.0
+"""How long one adapter may take to answer a health check."""
+
+SourceFactory = Callable[[str, "AdapterConfig"], ToolSource]
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """Why tools of one adapter cannot run here, and the command that mends it."""
+
+    adapter_id: str
+    reason: str
+    install: str
+    tools: tuple[str, ...]
+
+    def wire(self) -> dict[str, Any]:
+        entry: dict[str, Any] = {"adapterId": self.adapter_id, "reason": self.reason, "tools": list(self.tools)}
+        if self.install:
+            entry["install"] = self.install
+        return entry
+
+
+class ToolRegistry:
+    """Central catalogue of tools.
+
+    Registered tools never disappear because a program is missing: they are unlisted, named as unavailable with the
+    command that mends it, and a call to one says the same.
+    """
+
+    def __init__(self, probe: Probe, *, phase: int = 2, make_source: SourceFactory | None = None) -> None:
+        self.probe = probe
+        self.phase = phase
+        self._make_source = make_source
+        self._sources: dict[str, ToolSource] = {}
+        self._tools: dict[str, Tool] = {}
+        self._quarantine: dict[str, tuple[str, str]] = {}
+        self._dropped: dict[str, tuple[str, str]] = {}
+        self._names: NameIndex | None = None
+
+    # -- registering ---------------------------------------------------------------------------------------------
+
+    def add_source(self, source: ToolSource) -> None:
+        """Register an adapter and its tools. A tool that cannot be listed is quarantined by name."""
+        manifest = source.manifest
+        if manifest.adapter_id in self._sources:
+            raise ValueError(f"adapter {manifest.adapter_id} is already registered")
+        self._sources[manifest.adapter_id] = source
+        taken = {fold(tool_id): tool_id for tool_id in self._tools}
+        for name, reason in manifest.broken:
+            self._quarantine[name] = (manifest.adapter_id, reason)
+        for tool in manifest.tools:
+            reason = fault_of(tool)
+            if not reason and fold(tool.id) in taken:
+                reason = f"its id collides with {taken[fold(tool.id)]} once separators are folded"
+            if reason:
+                self._quarantine[tool.id] = (manifest.adapter_id, reason)
+                continue
+            taken[fold(tool.id)] = tool.id
+            self._tools[tool.id] = tool
+        self._names = None
+
+    def drop_adapter(self, adapter_id: str, reason: str, install: str = "") -> None:
+        """Note an adapter that could not be registered at all, so that listings and health can say why."""
+        self._dropped[adapter_id] = (reason, install)
+
+    async def register_adapter(self, adapter_id: str, config: "AdapterConfig") -> None:
+        """Register an adapter by its configuration and discover its tools.
+
+        Raises:
+            ToolUnavailable: the adapter cannot be reached, or this registry cannot make one.
+        """
+        if self._make_source is None:
+            raise ToolUnavailable(f"this registry cannot make {adapter_id}: it was given no source factory")
+        self.add_source(self._make_source(adapter_id, config))
+
+    # -- asking --------------------------------------------------------------------------------------------------
+
+    def source(self, adapter_id: str) -> ToolSource | None:
+        """Return the adapter's source, or None."""
+        return self._sources.get(adapter_id)
+
+    def sources(self) -> Iterator[ToolSource]:
+        yield from self._sources.values()
+
+    def find(self, name: str) -> Tool:
+        """Return the tool that a caller's name means.
+
+        Raises:
+            UnknownTool: nothing answers to it, or two do; the closest are named.
+            Quarantined: its own schema is broken.
+        """
+        tool = self._tools.get(name)
+        if tool is not None:
+            return tool
+        matches = self.names.matches(name)
+        if len(matches) == 1:
+            return self._tools[matches[0]]
+        if name in self._quarantine:
+            adapter_id, reason = self._quarantine[name]
+            raise Quarantined(
+                f"{name} is left out: {reason}. The adapter {adapter_id} must mend its manifest",
+                tool_id=name, reason=reason,
+            )  # fmt: skip
+        raise self.unknown(name, matches)
+
+    def unknown(self, name: str, matches: list[str] | None = None) -> UnknownTool:
+        """Return the error for a name nothing answers to."""
+        if matches:
+            text = f"Tool name {name} is ambiguous: it may mean {' or '.join(matches)}. Use the exact id"
+            closest = matches
+        else:
+            closest = self.names.closest(name)
+            text = f"Tool not found: {name}" + (f". Did you mean: {', '.join(closest)}" if closest else "")
+        return UnknownTool(text, tool_id=name, did_you_mean=closest, tool_count=len(self._tools))
+
+    @property
+    def names(self) -> NameIndex:
+        if self._names is None:
+            self._names = NameIndex(self._tools)
+        return self._names
+
+    @property
+    def tool_count(self) -> int:
+        return len(self._tools)
+
+    def unavailable_reason(self, tool_id: str) -> tuple[str, str] | None:
+        """Return (reason, the command that mends it) when a registered tool cannot run here, else None."""
+        tool = self._tools[tool_id]
+        missing = self.probe.missing(tool.needs)
+        if not missing:
+            return None
+        reason = "; ".join(f"{need.kind} {need.name} is not installed" for need in missing)
+        return reason, " && ".join(dict.fromkeys(need.install for need in missing))
+
+    def listed(self) -> list[Tool]:
+        """Return the tools that can run here, in registration order, none of a later phase."""
+        return [
+            tool for tool in self._tools.values() if tool.phase <= self.phase and not self.probe.missing(tool.needs)
+        ]
+
+    def unavailable(self) -> list[Unavailable]:
+        """Return what is not listed and why, grouped by adapter and reason."""
+        grouped: dict[tuple[str, str, str], list[str]] = {}
+        for tool in self._tools.values():
+            if tool.phase <= self.phase and (told := self.unavailable_reason(tool.id)):
+                grouped.setdefault((tool.adapter_id, *told), []).append(tool.id)
+        for tool_id, (adapter_id, reason) in self._quarantine.items():
+            grouped.setdefault((adapter_id, f"quarantined: {reason}", ""), []).append(tool_id)
+        for adapter_id, (reason, install) in self._dropped.items():
+            grouped.setdefault((adapter_id, reason, install), [])
+        return [Unavailable(*key, tuple(tools)) for key, tools in grouped.items()]
+
+    # -- the documented interface --------------------------------------------------------------------------------
+
+    async def get_tool(self, tool_id: str) -> "ToolManifest | None":
+        """Return a tool's manifest by its exact id."""
+        tool = self._tools.get(tool_id)
+        return None if tool is None else _manifest(tool)
+
+    async def list_tools(
+        self, adapter_id: str | None = None, capability: str | None = None, phase: int | None = None
+    ) -> "list[ToolManifest]":
+        """Return manifests, filtered; `phase` keeps tools available in that phase."""
+        return [
+            _manifest(tool)
+            for tool in self._tools.values()
+            if (adapter_id is None or tool.adapter_id == adapter_id)
+            and (capability is None or tool.capability == capability)
+            and (phase is None or tool.phase <= phase)
+        ]
+
+    async def measure_health(self) -> list[AdapterHealth]:
+        """Ask every adapter at once, three seconds each."""
+        return list(await asyncio.gather(*(source.health(HEALTH_SECONDS) for source in self._sources.values())))
+
+    async def health_check(self, adapter_id: str) -> "HealthStatus":
+        """Check one adapter.
+
+        Raises:
+            ToolUnavailable: no such adapter.
+        """
+        source = self._sources.get(adapter_id)
+        if source is None:
+            raise ToolUnavailable(f"no adapter {adapter_id} is registered; there are: {', '.join(self._sources)}")
+        return _status(await source.health(HEALTH_SECONDS))
+
+    async def health_check_all(self) -> "dict[str, HealthStatus]":
+        """Check every adapter at once."""
+        return {health.adapter_id: _status(health) for health in await self.measure_health()}
+
+    async def get_healthy_adapter(self, tool_id: str) -> str | None:
+        """Return the id of the adapter that can serve the tool now, or None."""
+        tool = self._tools.get(tool_id)
+        if tool is None or self.unavailable_reason(tool_id):
+            return None
+        health = await self._sources[tool.adapter_id].health(HEALTH_SECONDS)
+        return tool.adapter_id if health.reachable else None
+
+
+def _manifest(tool: Tool) -> "ToolManifest":
+    from metaforge.protocol.messages import NeedMessage, ResourceLimits, ToolManifest
+
+    return ToolManifest(
+        tool_id=tool.id, adapter_id=tool.adapter_id, name=tool.name, description=tool.description,
+        capability=tool.capability, input_schema=tool.input_schema, output_schema=tool.output_schema,
+        phase=tool.phase, effect=tool.effect.value, idempotent=tool.idempotent,
+        timeout_seconds=tool.timeout_seconds, retries=tool.retries, search_hint=tool.search_hint,
+        runs_caller_code=tool.runs_caller_code, needs=[NeedMessage(**vars(need)) for need in tool.needs],
+        resource_limits=ResourceLimits(**{k: v for k, v in vars(tool.limits).items() if v}),
+    )  # fmt: skip
+
+
+def _status(health: AdapterHealth) -> "HealthStatus":
+    from metaforge.protocol.messages import HealthStatus
+
+    detail = health.detail or {}
+    return HealthStatus(
+        adapter_id=health.adapter_id,
+        status="healthy" if health.reachable else "unhealthy",
+        version=health.version,
+        tools_available=health.tools_registered if health.reachable else 0,
+        uptime_seconds=float(detail.get("uptime_seconds", 0.0)),
+        last_invocation=detail.get("last_invocation"),
+    )
