@@ -1,0 +1,189 @@
+"""A part as one PNG sheet: front, top, right and 3/4 view in one scale, with dimensions, scale bar and axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metaforge.engineering.pictures import (
+    FAINT,
+    FRONT,
+    OBLIQUE,
+    RIGHT,
+    SHEET_PX,
+    STEEL,
+    TOP,
+    Colour,
+    Direction,
+    Lines,
+    Rectangle,
+    Sheet,
+    Surface,
+    Thing,
+    fitting_scale,
+    projected_size,
+    quantity,
+)
+
+HEADER_PX, FOOTER_PX = 58, 40
+MARGIN_PX = 54
+
+
+@dataclass(frozen=True)
+class Part:
+    """A shape of the kernel (`TopoDS_Shape`) and its colour."""
+
+    shape: Any
+    colour: Colour | None = None
+
+
+def draw_parts(parts: Sequence[Part], path: Path, title: str, subtitle: str = "") -> None:
+    """Write the sheet.
+
+    Args:
+        parts: what to draw; a part without a colour is steel grey.
+        path: the PNG.
+        title: name of the part.
+        subtitle: what to say under it, such as volume and mass.
+
+    Raises:
+        ToolError: this machine has no software renderer.
+    """
+    bounds = _bounds(parts)
+    size = bounds[1] - bounds[0]
+    things: list[Thing] = []
+    for part in parts:
+        surface = triangulate(part.shape, part.colour or STEEL, deflection_mm=float(np.linalg.norm(size)) / 800)
+        if surface is not None:
+            things.append(surface)
+    things.append(Lines([line for part in parts for line in edge_lines(part.shape, float(np.linalg.norm(size)) / 800)]))
+
+    half = SHEET_PX // 2
+    cell = (SHEET_PX - HEADER_PX - FOOTER_PX) // 2
+    views: tuple[tuple[Direction, Rectangle], ...] = (
+        (TOP, (0, FOOTER_PX + cell, half, cell)),
+        (OBLIQUE, (half, FOOTER_PX + cell, half, cell)),
+        (FRONT, (0, FOOTER_PX, half, cell)),
+        (RIGHT, (half, FOOTER_PX, half, cell)),
+    )
+    mm_per_px = fitting_scale(bounds, views, MARGIN_PX)
+    centre = (bounds[0] + bounds[1]) / 2
+    sheet = Sheet()
+    for direction, rectangle in views:
+        sheet.view(
+            things, direction, rectangle,
+            centre_mm=centre.tolist(), mm_per_px=mm_per_px, depth_mm=float(np.linalg.norm(size)) or 1.0,
+        )  # fmt: skip
+        _annotate(sheet, direction, rectangle, bounds, mm_per_px)
+    _frame(sheet, half, cell)
+    x, y, z = (quantity(float(length)) for length in size)
+    sheet.text(title, 16, SHEET_PX - 20, size_px=19, bold=True)
+    sheet.text(f"x {x}  y {y}  z {z} mm", SHEET_PX - 16, SHEET_PX - 20, size_px=15, align="right")
+    if subtitle:
+        sheet.text(subtitle, 16, SHEET_PX - 43, size_px=13, colour=FAINT)
+    sheet.scale_bar(16, FOOTER_PX / 2, mm_per_px)
+    sheet.text("all views in one scale, parallel projection", SHEET_PX - 16, FOOTER_PX / 2, colour=FAINT, align="right")
+    sheet.write(path)
+
+
+def _frame(sheet: Sheet, half: int, cell: int) -> None:
+    top = FOOTER_PX + 2 * cell
+    for y in (FOOTER_PX, FOOTER_PX + cell, top):
+        sheet.stroke([(0, y), (SHEET_PX, y)], (0.85, 0.87, 0.90))
+    sheet.stroke([(half, FOOTER_PX), (half, top)], (0.85, 0.87, 0.90))
+
+
+def _annotate(
+    sheet: Sheet, direction: Direction, rectangle: Rectangle, bounds: NDArray[np.float64], mm_per_px: float
+) -> None:
+    left, bottom, width, height = rectangle
+    sheet.text(direction.name, left + 12, bottom + height - 15, size_px=13, colour=FAINT)
+    if direction is OBLIQUE:
+        sheet.triad(direction, left + 44, bottom + 34)
+        return
+    sheet.triad(direction, left + 18, bottom + 16, length_px=20)
+    across, upright = (length / mm_per_px for length in projected_size(bounds, direction))
+    x, y = left + width / 2, bottom + height / 2
+    below, beside = y - upright / 2 - 16, x - across / 2 - 16
+    across_mm, upright_mm = (quantity(length) for length in projected_size(bounds, direction))
+    sheet.dimension((x - across / 2, below), (x + across / 2, below), across_mm)
+    sheet.dimension((beside, y - upright / 2), (beside, y + upright / 2), upright_mm)
+
+
+def triangulate(shape: Any, colour: Colour, deflection_mm: float) -> Surface | None:
+    """Return the shape's faces as triangles within `deflection_mm`; None when it has no face."""
+    from OCP.BRep import BRep_Tool
+    from OCP.BRepMesh import BRepMesh_IncrementalMesh
+    from OCP.TopAbs import TopAbs_FACE, TopAbs_REVERSED
+    from OCP.TopExp import TopExp_Explorer
+    from OCP.TopLoc import TopLoc_Location
+    from OCP.TopoDS import TopoDS
+
+    BRepMesh_IncrementalMesh(shape, max(deflection_mm, 1e-6), False, 0.25, False)
+    points: list[tuple[float, float, float]] = []
+    triangles: list[tuple[int, int, int]] = []
+    explorer = TopExp_Explorer(shape, TopAbs_FACE)
+    while explorer.More():
+        face = TopoDS.Face_s(explorer.Current())
+        location = TopLoc_Location()
+        mesh = BRep_Tool.Triangulation_s(face, location)
+        explorer.Next()
+        if mesh is None:
+            continue
+        first, placed = len(points), location.Transformation()
+        for number in range(1, mesh.NbNodes() + 1):
+            node = mesh.Node(number).Transformed(placed)
+            points.append((node.X(), node.Y(), node.Z()))
+        flipped = face.Orientation() == TopAbs_REVERSED
+        for number in range(1, mesh.NbTriangles() + 1):
+            a, b, c = (corner - 1 + first for corner in mesh.Triangle(number).Get())
+            triangles.append((a, c, b) if flipped else (a, b, c))
+    if not triangles:
+        return None
+    return Surface(np.array(points, np.float64), np.array(triangles, np.int64), colour)
+
+
+def edge_lines(shape: Any, deflection_mm: float) -> list[NDArray[np.float64]]:
+    """Return every edge once as a polyline, the seams of closed faces left out."""
+    from OCP.BRep import BRep_Tool
+    from OCP.BRepAdaptor import BRepAdaptor_Curve
+    from OCP.GCPnts import GCPnts_TangentialDeflection
+    from OCP.TopAbs import TopAbs_EDGE, TopAbs_FACE
+    from OCP.TopExp import TopExp, TopExp_Explorer
+    from OCP.TopoDS import TopoDS
+    from OCP.TopTools import TopTools_IndexedMapOfShape
+
+    seams = TopTools_IndexedMapOfShape()
+    faces = TopExp_Explorer(shape, TopAbs_FACE)
+    while faces.More():
+        face = TopoDS.Face_s(faces.Current())
+        inner = TopExp_Explorer(face, TopAbs_EDGE)
+        while inner.More():
+            if BRep_Tool.IsClosed_s(TopoDS.Edge_s(inner.Current()), face):
+                seams.Add(inner.Current())
+            inner.Next()
+        faces.Next()
+    edges = TopTools_IndexedMapOfShape()
+    TopExp.MapShapes_s(shape, TopAbs_EDGE, edges)
+    lines: list[NDArray[np.float64]] = []
+    for number in range(1, edges.Extent() + 1):
+        edge = TopoDS.Edge_s(edges.FindKey(number))
+        if BRep_Tool.Degenerated_s(edge) or seams.Contains(edge):
+            continue
+        found = GCPnts_TangentialDeflection(BRepAdaptor_Curve(edge), 0.15, max(deflection_mm, 1e-6))
+        line = [found.Value(index) for index in range(1, found.NbPoints() + 1)]
+        lines.append(np.array([(point.X(), point.Y(), point.Z()) for point in line]))
+    return lines
+
+
+def _bounds(parts: Sequence[Part]) -> NDArray[np.float64]:
+    from OCP.Bnd import Bnd_Box
+    from OCP.BRepBndLib import BRepBndLib
+
+    box = Bnd_Box()
+    for part in parts:
+        BRepBndLib.AddOptimal_s(part.shape, box, False, False)
+    return np.array(box.Get(), float).reshape(2, 3)
