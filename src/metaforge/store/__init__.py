@@ -1,0 +1,1 @@
+"""What outlives a process: file contents by digest, and the one SQL store."""

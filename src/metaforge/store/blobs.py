@@ -1,0 +1,147 @@
+"""File contents kept by their SHA-256, so that a record can name exactly what a call read or wrote."""
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from metaforge.core.errors import ResourceUnreadable
+
+_CHUNK_BYTES = 1 << 20
+_STALE_SECONDS = 24 * 3600
+
+
+class BlobStore:
+    """A folder of contents: `ab/abcdef...` holds the bytes whose SHA-256 is `abcdef...`.
+
+    Contents are copied in, never linked: whoever wrote the original could still change it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._swept = False
+
+    def put_file(self, path: Path) -> str:
+        """Keep a copy of a regular file.
+
+        Args:
+            path: the file; a symbolic link is refused.
+
+        Returns:
+            The SHA-256 of what was kept, as 64 hex digits.
+
+        Raises:
+            OSError: it cannot be read, is no regular file, or the store cannot be written.
+        """
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as source:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "only regular files are kept", str(path))
+            return self._put(source)
+
+    def put_bytes(self, content: bytes) -> str:
+        """Keep a content and return its SHA-256 as 64 hex digits."""
+        digest = hashlib.sha256(content).hexdigest()
+        if not self._holds(digest):
+            temporary = self._temporary()
+            try:
+                with temporary.open("xb") as target:
+                    target.write(content)
+                    self._settle(target, temporary, digest)
+            finally:
+                temporary.unlink(missing_ok=True)
+        return digest
+
+    def path_of(self, sha256: str) -> Path:
+        """Return where a content lies, to be read and never written.
+
+        Raises:
+            KeyError: there is no such content, or the digest is no SHA-256.
+        """
+        path = self._place(sha256)
+        if not path.is_file():
+            raise KeyError(sha256)
+        return path
+
+    def read(self, sha256: str) -> bytes:
+        """Return a content, verified against its digest.
+
+        Raises:
+            KeyError: there is no such content.
+            ResourceUnreadable: the stored bytes no longer match the digest; the message names the file.
+        """
+        path = self.path_of(sha256)
+        content = path.read_bytes()
+        found = hashlib.sha256(content).hexdigest()
+        if found != sha256:
+            raise ResourceUnreadable(
+                f"Stored content {path} is corrupt: {len(content)} bytes with SHA-256 {found}, expected {sha256}. "
+                "Repeat the call that produced it: putting the same content back mends the store",
+                sha256=sha256,
+                path=str(path),
+            )
+        return content
+
+    def _put(self, source: BinaryIO) -> str:
+        temporary = self._temporary()
+        digest = hashlib.sha256()
+        try:
+            with temporary.open("xb") as target:
+                while chunk := source.read(_CHUNK_BYTES):
+                    digest.update(chunk)
+                    target.write(chunk)
+                name = digest.hexdigest()
+                if not self._holds(name):
+                    self._settle(target, temporary, name)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return name
+
+    def _settle(self, target: BinaryIO, temporary: Path, digest: str) -> None:
+        """Make the bytes durable before their name, and the name before the caller goes on."""
+        target.flush()
+        os.fchmod(target.fileno(), 0o444)
+        os.fsync(target.fileno())
+        place = self._place(digest)
+        place.parent.mkdir(exist_ok=True)
+        temporary.replace(place)
+        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _holds(self, digest: str) -> bool:
+        """Whether an intact copy is there: a damaged one is replaced by the next put."""
+        try:
+            with self._place(digest).open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest() == digest
+        except FileNotFoundError:
+            return False
+
+    def _place(self, sha256: str) -> Path:
+        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+            raise KeyError(sha256)
+        return self._root / sha256[:2] / sha256
+
+    def _temporary(self) -> Path:
+        folder = self._root / "incoming"
+        folder.mkdir(parents=True, exist_ok=True)
+        if not self._swept:
+            self._swept = True
+            _remove_stale(folder)
+        return folder / f"{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what processes killed in mid-copy left behind, a day or more ago."""
+    oldest = time.time() - _STALE_SECONDS
+    for leftover in folder.iterdir():
+        try:
+            if leftover.stat().st_mtime < oldest:
+                leftover.unlink()
+        except FileNotFoundError:
+            continue
