@@ -177,6 +177,16 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
     return re.sub(r"\s*\n\s*", " ", prose.strip()), about
 
 
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say an optional X as X: absent and null mean the same, and the second shape costs a model tokens."""
+    branches = schema.get("anyOf")
+    if not branches or {"type": "null"} not in branches:
+        return schema
+    rest = [branch for branch in branches if branch != {"type": "null"}]
+    others = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**rest[0], **others} if len(rest) == 1 else {**others, "anyOf": rest}
+
+
 def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
     """Drop what a model need not read: generated titles and null defaults."""
 
@@ -190,9 +200,11 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
             for key, value in node.items()
             if is_properties or key != "title" or not isinstance(value, str)
         }
-        if not is_properties and kept.get("default", ...) is None:
+        if is_properties:
+            return kept
+        if kept.get("default", ...) is None:
             del kept["default"]
-        return kept
+        return _without_null(kept)
 
     tidied: dict[str, Any] = walk(schema)
     return tidied

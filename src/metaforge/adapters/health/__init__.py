@@ -1,0 +1,1 @@
+"""The server's own health, as a tool."""

@@ -1,0 +1,33 @@
+"""Stage 9: hand the call to the engine."""
+
+from metaforge.calls.call import Call, Proceed
+from metaforge.engine.engine import ExecutionEngine
+from metaforge.tools.context import Invocation, Outcome
+
+LONGEST_SECONDS = 3600.0
+
+
+def execute_with(engine: ExecutionEngine) -> Proceed:
+    """Return the innermost step of the pipeline."""
+
+    async def execute(call: Call) -> Outcome:
+        tool = call.resolved()
+        asked = call.timeout_seconds or call.arguments.get("timeout_seconds") or tool.timeout_seconds
+        seconds = min(float(asked), tool.timeout_seconds, LONGEST_SECONDS)
+        return await engine.run(
+            tool,
+            call.arguments,
+            Invocation(
+                call_id=call.id,
+                caller=call.caller,
+                timeout_seconds=seconds,
+                progress=call.progress,
+                project_id=call.project_id,
+                run_id=call.run_id,
+                trace_id=call.trace_id,
+                overwrite=call.arguments.get("overwrite") is True,
+                ask=call.ask,
+            ),
+        )
+
+    return execute

@@ -1,0 +1,173 @@
+"""Judge every path an argument names: inside the workspace or refused, before anything runs."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from metaforge.core.ids import sha256_file
+from metaforge.tools.context import Artefact
+from metaforge.tools.manifest import Tool
+
+_INPUT, _OUTPUT = "input-path", "output-path"
+_MOUNT = "/workspace"
+_NEAREST = 3
+
+Place = tuple[str, ...]
+"""Where a path sits in the arguments: property names, `*` for every item of an array or value of an object."""
+
+
+class BadPath(ValueError):
+    """Says what is wrong with one path."""
+
+
+class PathJudge:
+    """Knows which arguments of a tool are paths and makes them safe and relative to one workspace."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self._places: dict[str, list[tuple[Place, str]]] = {}
+
+    def judge(
+        self, tool: Tool, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], tuple[Artefact, ...], dict[str, str]]:
+        """Return arguments with safe relative paths, the input files with digests, and what is wrong by field."""
+        places = self._places.get(tool.id)
+        if places is None:
+            places = self._places[tool.id] = list(_places(tool.input_schema, tool.input_schema, ()))
+        if not places:
+            return arguments, (), {}
+        inputs: dict[str, Artefact] = {}
+        problems: dict[str, str] = {}
+
+        def judge_one(text: str, where: str, kind: str) -> str:
+            try:
+                relative, target = self.resolve(text)
+                if kind == _INPUT:
+                    inputs[relative] = self._read(text, relative, target)
+                else:
+                    _writable(relative, target)
+            except BadPath as fault:
+                problems[where] = str(fault)
+                return text
+            return relative
+
+        changed = arguments
+        for place, kind in places:
+            changed = _map(changed, place, "", lambda text, where, kind=kind: judge_one(text, where, kind))
+        return changed, tuple(inputs.values()), problems
+
+    def resolve(self, text: str) -> tuple[str, Path]:
+        """Return (path relative to the workspace, where it really lies).
+
+        A leading `/workspace/` means the workspace root. Symbolic links are followed, and must end inside.
+
+        Raises:
+            BadPath: outside the workspace, or no path at all.
+        """
+        if not text.strip() or "\0" in text:
+            raise BadPath(f"{text!r} is not a path; give one relative to the workspace {self.workspace}")
+        if text == _MOUNT or text.startswith(_MOUNT + "/"):
+            text = text[len(_MOUNT) :].lstrip("/") or "."
+        try:
+            target = (self.workspace / text).resolve()
+        except (OSError, RuntimeError) as fault:
+            raise BadPath(f"{text!r} cannot be followed: {fault}") from None
+        if not target.is_relative_to(self.workspace):
+            raise BadPath(
+                f"{text!r} lies outside the workspace {self.workspace}; "
+                "give a path relative to it, such as out/part.step"
+            )
+        return target.relative_to(self.workspace).as_posix(), target
+
+    def _read(self, text: str, relative: str, target: Path) -> Artefact:
+        if not target.exists():
+            raise BadPath(f"{text!r} does not exist in the workspace {self.workspace}{self._nearest(target)}")
+        if target.is_dir():
+            raise BadPath(f"{text!r} is a folder, a file is needed")
+        if not target.is_file():
+            raise BadPath(f"{text!r} is not a regular file")
+        try:
+            size, digest = target.stat().st_size, sha256_file(target)
+        except OSError as fault:
+            raise BadPath(f"{text!r} cannot be read: {fault.strerror or fault}") from None
+        return Artefact(relative, str(target), digest, size, "", "input")
+
+    def _nearest(self, target: Path) -> str:
+        """Name files of the same kind, nearest name first: the next call is then right."""
+        import difflib
+
+        same_kind = [
+            path.relative_to(self.workspace).as_posix()
+            for path in _bounded_walk(self.workspace)
+            if path.suffix.lower() == target.suffix.lower()
+        ]
+        wanted = target.relative_to(self.workspace).as_posix()
+        close = difflib.get_close_matches(wanted, same_kind, n=_NEAREST, cutoff=0.3) or same_kind[:_NEAREST]
+        return f"; there is {', '.join(close)}" if close else ""
+
+
+def _bounded_walk(root: Path, limit: int = 2000) -> Iterator[Path]:
+    """Yield files of a tree, hidden folders left out, at most `limit` entries looked at."""
+    folders, seen = [root], 0
+    while folders:
+        folder = folders.pop(0)
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            if seen > limit:
+                return
+            if entry.name.startswith(".") or entry.is_symlink():
+                continue
+            if entry.is_dir():
+                folders.append(entry)
+            elif entry.is_file():
+                yield entry
+
+
+def _writable(relative: str, target: Path) -> None:
+    if any(part.startswith(".") for part in Path(relative).parts) or relative == ".":
+        raise BadPath(f"{relative!r} is not a place for output: hidden files and folders are never written")
+    if target.is_dir():
+        raise BadPath(f"{relative!r} is a folder, name the file to write")
+    if target.exists() and not target.is_file():
+        raise BadPath(f"{relative!r} exists and is not a regular file")
+    for parent in target.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise BadPath(f"{relative!r} cannot be written: {parent.name} is a file, not a folder")
+            return
+
+
+def _places(node: Any, root: dict[str, Any], at: Place, depth: int = 0) -> Iterator[tuple[Place, str]]:
+    """Walk a schema and yield where it says `format: input-path` or `output-path`."""
+    if not isinstance(node, dict) or depth > 12:
+        return
+    if node.get("format") in (_INPUT, _OUTPUT):
+        yield at, node["format"]
+    reference = node.get("$ref", "")
+    if reference.startswith("#/$defs/"):
+        yield from _places(root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, at, depth + 1)
+    for word in ("anyOf", "oneOf", "allOf"):
+        for branch in node.get(word, ()):
+            yield from _places(branch, root, at, depth + 1)
+    for name, sub in node.get("properties", {}).items():
+        yield from _places(sub, root, (*at, name), depth + 1)
+    for word in ("items", "additionalProperties"):
+        yield from _places(node.get(word), root, (*at, "*"), depth + 1)
+
+
+def _map(value: Any, place: Place, where: str, change: Callable[[str, str], str]) -> Any:
+    """Return `value` with `change` applied at `place`, copying only what changes."""
+    if not place:
+        return change(value, where) if isinstance(value, str) else value
+    head, rest = place[0], place[1:]
+    dot = f"{where}." if where else ""
+    if head == "*" and isinstance(value, list):
+        return [_map(item, rest, f"{dot}{i}", change) for i, item in enumerate(value)]
+    if isinstance(value, dict):
+        keys = list(value) if head == "*" else [head] if head in value else []
+        return {**value, **{key: _map(value[key], rest, f"{dot}{key}", change) for key in keys}} if keys else value
+    return value
