@@ -1,0 +1,48 @@
+# `make demo` runs the main job, `make test` every check and test. Both set up what is missing first.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+ARGS ?=
+export PYTHON ?=
+
+.PHONY: help demo test check programs cases e2e bench setup docs manifests format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## create a bracket, mesh it, solve it and show the stresses, through the server
+	@scripts/setup all
+	@$(BIN)/metaforge demo $(ARGS)
+
+test: check ## every check and every test
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+check: setup ## formatting, lint, types, import layers, generated files
+	@scripts/check
+
+programs: setup ## only the tests that run ccx and other real programs
+	@$(BIN)/python -m pytest -q -m program $(ARGS)
+
+cases: setup ## only the shared cases beside the checkout
+	@$(BIN)/python -m pytest -q -m cases $(ARGS)
+
+e2e: setup ## other people's clients: Claude Code, Codex, the Inspector, the conformance suite
+	@$(BIN)/python -m pytest -q -m e2e $(ARGS)
+
+bench: setup ## the figures, as ratios against bare servers
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+setup: ## system packages, .venv and the package; quick when nothing is to do
+	@scripts/setup all,dev
+
+docs: setup ## write docs/reference and the outputs in README from the code
+	@$(BIN)/python scripts/write_docs.py $(ARGS)
+
+manifests: setup ## write every adapter's manifest.json from its code
+	@$(BIN)/python scripts/write_manifests.py $(ARGS)
+
+format: setup ## format the code
+	@$(BIN)/ruff format && $(BIN)/ruff check --fix
+
+clean: ## remove everything that set-up and runs made in this folder
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -1,0 +1,160 @@
+"""What the operating system must bring, how it is found, and the one command that installs it.
+
+Standard library only: `scripts/prepare.py` uses it before anything is installed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class SystemNeed:
+    """A program or shared library that no Python package brings.
+
+    Attributes:
+        name: the executable, or the library's file name (`libGL.so.1`).
+        why: what does not work without it.
+        apt, dnf, pacman, brew: the package that brings it, by package manager; empty where none is needed or known.
+            `a|b`: b where the manager has no a.
+        required: whether the bracket demo fails without it.
+    """
+
+    name: str
+    why: str
+    apt: str
+    dnf: str = ""
+    pacman: str = ""
+    brew: str = ""
+    required: bool = True
+    instead: str = ""
+    """Another library that serves as well."""
+
+    @property
+    def is_library(self) -> bool:
+        return ".so" in self.name
+
+
+_GMSH = "gmsh, the mesher, does not load without it"
+_OCP = "CadQuery's kernel and gmsh do not load without it"
+
+PROGRAMS = (
+    SystemNeed(
+        "ccx",
+        "calculix.* tools solve with it",
+        "calculix-ccx",
+        "calculix-ccx",
+        "calculix-ccx (from the AUR)",
+        "costerwi/homebrew-calculix/calculix-ccx",
+    ),
+    SystemNeed(
+        "bwrap",
+        "tools run in a closed box; without it only process limits hold them",
+        "bubblewrap",
+        "bubblewrap",
+        "bubblewrap",
+        required=False,
+    ),
+)
+
+LIBRARIES = (
+    SystemNeed("libGL.so.1", _OCP, "libgl1", "libglvnd-glx", "libglvnd"),
+    SystemNeed("libX11.so.6", _OCP, "libx11-6", "libX11", "libx11"),
+    SystemNeed(
+        "libOSMesa.so.8",
+        "pictures are drawn with it",
+        "libosmesa6|libegl1",
+        "libglvnd-egl",
+        "libglvnd",
+        instead="libEGL.so.1",
+    ),
+    SystemNeed("libGLU.so.1", _GMSH, "libglu1-mesa", "mesa-libGLU", "glu"),
+    SystemNeed("libOpenGL.so.0", _GMSH, "libopengl0", "libglvnd-opengl", "libglvnd"),
+    SystemNeed("libXcursor.so.1", _GMSH, "libxcursor1", "libXcursor", "libxcursor"),
+    SystemNeed("libXft.so.2", _GMSH, "libxft2", "libXft", "libxft"),
+    SystemNeed("libXinerama.so.1", _GMSH, "libxinerama1", "libXinerama", "libxinerama"),
+    SystemNeed("libXrender.so.1", _GMSH, "libxrender1", "libXrender", "libxrender"),
+    SystemNeed("libXfixes.so.3", _GMSH, "libxfixes3", "libXfixes", "libxfixes"),
+    SystemNeed("libfontconfig.so.1", _GMSH, "libfontconfig1", "fontconfig", "fontconfig"),
+    SystemNeed("libgomp.so.1", _GMSH, "libgomp1", "libgomp", "gcc-libs"),
+)
+"""Shared libraries that the wheels load on Linux; wheels for macOS and Windows bring their own."""
+
+MANAGERS = ("apt-get", "dnf", "pacman", "brew")
+
+
+def system_needs(platform: str = sys.platform) -> tuple[SystemNeed, ...]:
+    """Return what this platform must bring."""
+    if platform.startswith("linux"):
+        return PROGRAMS + LIBRARIES
+    return tuple(need for need in PROGRAMS if need.name != "bwrap")
+
+
+def known_libraries() -> Collection[str]:
+    """Return the file names in the dynamic linker's cache; empty where there is none."""
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", shutil.which("ldconfig") or ""):
+        if program and Path(program).exists():
+            listed = subprocess.run([program, "-p"], capture_output=True, text=True, check=False).stdout
+            return {line.split()[0] for line in listed.splitlines()[1:] if line.split()}
+    return ()
+
+
+def missing_needs(
+    needs: Sequence[SystemNeed],
+    which: Callable[[str], str | None] = shutil.which,
+    libraries: Collection[str] | None = None,
+) -> list[SystemNeed]:
+    """Return the needs that are not met, in their order."""
+    there = known_libraries() if libraries is None else libraries
+    return [
+        need
+        for need in needs
+        if not (need.name in there or need.instead in there if need.is_library else which(need.name))
+    ]
+
+
+def package_manager(which: Callable[[str], str | None] = shutil.which) -> str:
+    """Return the first package manager found, or an empty string."""
+    return next((manager for manager in MANAGERS if which(manager)), "")
+
+
+def packages_for(
+    needs: Sequence[SystemNeed], manager: str, offered: Callable[[str], bool] = lambda package: True
+) -> list[str]:
+    """Return the packages of `manager` that bring `needs`, each once; of `a|b` the first that is `offered`."""
+    field = "apt" if manager == "apt-get" else manager
+    named: list[str] = []
+    for need in needs:
+        choices = str(getattr(need, field, "")).split("|")
+        named.append(next((choice for choice in choices if offered(choice)), choices[0]))
+    return list(dict.fromkeys(filter(None, named)))
+
+
+def install_command(needs: Sequence[SystemNeed], manager: str, *, is_root: bool, platform: str = sys.platform) -> str:
+    """Return the one command that brings `needs`, or a sentence where no command is known."""
+    if platform == "win32":
+        return "wsl --install -d Debian, then run make inside it: the engineering programs are made for Linux"
+    sudo = "" if is_root or manager == "brew" else "sudo "
+    packages = packages_for(needs, manager)
+    if manager == "apt-get":
+        return f"{sudo}apt-get install -y {' '.join(packages)}"
+    if manager == "dnf":
+        return f"{sudo}dnf install -y {' '.join(packages)}"
+    if manager == "brew":
+        return f"brew install {' '.join(packages)}"
+    if manager == "pacman":
+        from_aur = [package.split()[0] for package in packages if "AUR" in package]
+        official = [package for package in packages if "AUR" not in package]
+        steps = [f"{sudo}pacman -S --needed --noconfirm {' '.join(official)}"] if official else []
+        steps += [f"yay -S --needed {name}" for name in from_aur]
+        return " && ".join(steps)
+    return "install with your system's package manager: " + ", ".join(need.name for need in needs)
+
+
+def is_root() -> bool:
+    """Return whether this process may install system packages as it is."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
