@@ -1,0 +1,1 @@
+"""Readers and writers of file formats: bytes or text in, numbers out; no I/O."""

@@ -1,0 +1,430 @@
+"""What the cards of a deck mean: nodes, elements, sets, surfaces, materials, sections, supports, loads, steps.
+
+Only what the checks before a solve need is read; CalculiX itself reads the rest. Names are upper-case.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metaforge.formats.inp import BadDeck, Card, fields, numbers
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MAX_ID = 50_000_000
+"""CalculiX sizes its tables by the highest id: 2e9 asks for 13 GB whatever the mesh."""
+
+NODES_PER_ELEMENT = {
+    "C3D4": 4, "C3D5": 5, "C3D6": 6, "C3D8": 8, "C3D8R": 8, "C3D8I": 8, "C3D10": 10, "C3D10T": 10, "C3D15": 15,
+    "C3D20": 20, "C3D20R": 20, "C3D20RI": 20, "DC3D4": 4, "DC3D6": 6, "DC3D8": 8, "DC3D10": 10, "DC3D15": 15,
+    "DC3D20": 20, "F3D4": 4, "F3D6": 6, "F3D8": 8, "S3": 3, "S4": 4, "S4R": 4, "S6": 6, "S8": 8, "S8R": 8,
+    "M3D3": 3, "M3D4": 4, "M3D4R": 4, "M3D6": 6, "M3D8": 8, "M3D8R": 8, "CPS3": 3, "CPS4": 4, "CPS4R": 4,
+    "CPS6": 6, "CPS8": 8, "CPS8R": 8, "CPE3": 3, "CPE4": 4, "CPE4R": 4, "CPE6": 6, "CPE8": 8, "CPE8R": 8,
+    "CAX3": 3, "CAX4": 4, "CAX4R": 4, "CAX6": 6, "CAX8": 8, "CAX8R": 8, "B21": 2, "B31": 2, "B31R": 2, "B32": 3,
+    "B32R": 3, "T2D2": 2, "T3D2": 2, "T3D3": 3, "SPRINGA": 2, "SPRING1": 1, "SPRING2": 2, "DASHPOTA": 2,
+    "GAPUNI": 2, "MASS": 1, "DCOUP3D": 1, "D": 3, "COH3D6": 6, "COH3D8": 8,
+}  # fmt: skip
+"""Types whose node count is known; others (user elements) are taken line by line."""
+
+PROCEDURES = (
+    "STATIC", "FREQUENCY", "BUCKLE", "HEAT TRANSFER", "UNCOUPLED TEMPERATURE-DISPLACEMENT",
+    "COUPLED TEMPERATURE-DISPLACEMENT", "DYNAMIC", "MODAL DYNAMIC", "STEADY STATE DYNAMICS", "COMPLEX FREQUENCY",
+    "VISCO", "GREEN", "SENSITIVITY", "ELECTROMAGNETICS", "CFD", "CRACK PROPAGATION", "FEASIBLE DIRECTION",
+    "SUBSTRUCTURE GENERATE",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ElementRows:
+    """The elements of one *ELEMENT card."""
+
+    type: str
+    elset: str
+    ids: Ids
+    nodes: Ids
+    line: int
+
+
+@dataclass
+class Material:
+    """What a *MATERIAL says at its first temperature; None where it says nothing."""
+
+    name: str
+    line: int
+    youngs_modulus: float | None = None
+    poissons_ratio: float | None = None
+    density: float | None = None
+    conductivity: float | None = None
+    specific_heat: float | None = None
+    expansion: float | None = None
+    keywords: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section card: which elements, which material, and its first numbers (thickness, area ...)."""
+
+    keyword: str
+    elset: str
+    material: str
+    values: tuple[float, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Fixing:
+    """One line of *BOUNDARY: nodes, first to last degree of freedom, value."""
+
+    nodes: Ids
+    first: int
+    last: int
+    value: float
+    step: int
+    line: int
+
+
+@dataclass(frozen=True)
+class PointLoad:
+    """One line of *CLOAD or *CFLUX: the value goes to every node."""
+
+    nodes: Ids
+    dof: int
+    value: float
+    step: int
+
+
+@dataclass
+class DeckModel:
+    """The model a deck describes."""
+
+    node_ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    coordinates: Floats = field(default_factory=lambda: np.empty((0, 3)))
+    elements: list[ElementRows] = field(default_factory=list)
+    node_sets: dict[str, Ids] = field(default_factory=dict)
+    element_sets: dict[str, Ids] = field(default_factory=dict)
+    surfaces: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Element surfaces: element id and face number; faces of other kinds are left out."""
+    materials: dict[str, Material] = field(default_factory=dict)
+    sections: list[Section] = field(default_factory=list)
+    fixings: list[Fixing] = field(default_factory=list)
+    point_loads: list[PointLoad] = field(default_factory=list)
+    procedures: list[tuple[str, Card]] = field(default_factory=list)
+    """One per step: keyword and card."""
+    keywords: set[str] = field(default_factory=set)
+    links: list[Ids] = field(default_factory=list)
+    """Groups of nodes tied to each other by equations, ties, rigid bodies or couplings."""
+    loaded_steps: set[int] = field(default_factory=set)
+    """Steps, from 1, with any load card."""
+
+    @property
+    def step_count(self) -> int:
+        return len(self.procedures)
+
+    def nodes_named(self, word: str) -> Ids | None:
+        """Return the nodes of a set, or the node whose id `word` is; None when there are none."""
+        if word.lstrip("+").isdigit():
+            return np.array([int(word)], dtype=np.int64)
+        return self.node_sets.get(word.upper())
+
+
+def read_model(cards: Iterable[Card]) -> DeckModel:
+    """Read a deck's cards.
+
+    Raises:
+        BadDeck: a number, id or set cannot be read; the line is named.
+    """
+    return _Reader().read(list(cards))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.model = DeckModel()
+        self.nodes: list[tuple[Ids, Floats]] = []
+        self.material: Material | None = None
+        self.step = 0
+
+    def read(self, cards: list[Card]) -> DeckModel:
+        # Sets may be used before they are defined in the file, so nodes, elements and sets come first.
+        for card in cards:
+            if read := _MESH_CARDS.get(card.keyword):
+                read(self, card)
+        self._gather_nodes()
+        for card in cards:
+            self.model.keywords.add(card.keyword)
+            if card.keyword in PROCEDURES:
+                self.model.procedures.append((card.keyword, card))
+            if read := _MODEL_CARDS.get(card.keyword):
+                read(self, card)
+        return self.model
+
+    def _gather_nodes(self) -> None:
+        if not self.nodes:
+            return
+        ids = np.concatenate([block[0] for block in self.nodes])
+        coordinates = np.concatenate([block[1] for block in self.nodes])
+        # A node given twice keeps its last position, as in CalculiX.
+        _, last = np.unique(ids[::-1], return_index=True)
+        keep = len(ids) - 1 - last
+        self.model.node_ids, self.model.coordinates = ids[keep], coordinates[keep]
+
+    def node(self, card: Card) -> None:
+        table = _node_table(card)
+        ids = table[:, 0].astype(np.int64)
+        _check_ids(card, ids, "node")
+        self.nodes.append((ids, table[:, 1:4]))
+        if name := card.name("NSET"):
+            _join(self.model.node_sets, name, ids)
+
+    def element(self, card: Card) -> None:
+        kind = card.name("TYPE")
+        if not kind:
+            raise BadDeck("*ELEMENT without TYPE", where=card.where(), fix="name the type, such as TYPE=C3D10")
+        table = _element_table(card, NODES_PER_ELEMENT.get(kind))
+        _check_ids(card, table[:, 0], "element")
+        elset = card.name("ELSET")
+        self.model.elements.append(ElementRows(kind, elset, table[:, 0], table[:, 1:], card.line))
+        if elset:
+            _join(self.model.element_sets, elset, table[:, 0])
+
+    def node_set(self, card: Card) -> None:
+        # A set made from a surface or from other sets' nodes is known to CalculiX only.
+        _join(self.model.node_sets, card.name("NSET"), _set_members(card, self.model.node_sets))
+
+    def element_set(self, card: Card) -> None:
+        _join(self.model.element_sets, card.name("ELSET"), _set_members(card, self.model.element_sets))
+
+    def surface(self, card: Card) -> None:
+        faces = self.model.surfaces.setdefault(card.name("NAME"), [])
+        for row in card.rows:
+            parts = fields(row)
+            if len(parts) < 2 or not parts[1][:1].upper() == "S" or not parts[1][1:].isdigit():
+                continue
+            members = self.model.element_sets.get(parts[0].upper())
+            if members is None:
+                members = np.array([int(parts[0])] if parts[0].isdigit() else [], dtype=np.int64)
+            faces += [(int(each), int(parts[1][1:])) for each in members]
+
+    def begin_material(self, card: Card) -> None:
+        self.material = Material(card.name("NAME"), card.line)
+        self.model.materials[self.material.name] = self.material
+
+    def material_value(self, card: Card) -> None:
+        if self.material is None:
+            return
+        self.material.keywords.add(card.keyword)
+        if not card.rows:
+            return
+        values = _numbers(card, 0)
+        if card.keyword == "ELASTIC" and card.name("TYPE") in ("", "ISO", "ISOTROPIC"):
+            self.material.youngs_modulus = values[0]
+            self.material.poissons_ratio = values[1] if len(values) > 1 else None
+        elif name := {
+            "DENSITY": "density", "CONDUCTIVITY": "conductivity", "SPECIFIC HEAT": "specific_heat",
+            "EXPANSION": "expansion",
+        }.get(card.keyword):  # fmt: skip
+            setattr(self.material, name, values[0])
+
+    def section(self, card: Card) -> None:
+        values: tuple[float, ...] = ()
+        if card.rows:
+            try:
+                values = tuple(numbers(card.rows[0]))
+            except ValueError:
+                values = ()
+        self.model.sections.append(Section(card.keyword, card.name("ELSET"), card.name("MATERIAL"), values, card.line))
+
+    def begin_step(self, card: Card) -> None:
+        self.step += 1
+
+    def boundary(self, card: Card) -> None:
+        if "SUBMODEL" in card.parameters:
+            return
+        for index, row in enumerate(card.rows):
+            parts = fields(row)
+            nodes = self._nodes(card, index, parts)
+            first = _integer(card, index, parts, 1, 1)
+            last = _integer(card, index, parts, 2, first)
+            value = _number_at(card, index, parts, 3)
+            self.model.fixings.append(Fixing(nodes, first, last, value, self.step, card.row_lines[index]))
+
+    def point_load(self, card: Card) -> None:
+        self.model.loaded_steps.add(self.step)
+        for index, row in enumerate(card.rows):
+            parts = fields(row)
+            nodes = self._nodes(card, index, parts)
+            dof = _integer(card, index, parts, 1, 0)
+            self.model.point_loads.append(PointLoad(nodes, dof, _number_at(card, index, parts, 2), self.step))
+
+    def other_load(self, card: Card) -> None:
+        self.model.loaded_steps.add(self.step)
+
+    def equation(self, card: Card) -> None:
+        tokens = [part for row in card.rows for part in fields(row)]
+        at = 0
+        while at < len(tokens) and tokens[at].isdigit():
+            count = int(tokens[at])
+            names = tokens[at + 1 : at + 1 + 3 * count : 3]
+            found = [nodes for name in names if (nodes := self.model.nodes_named(name)) is not None]
+            if found:
+                self.model.links.append(np.concatenate(found))
+            at += 1 + 3 * count
+
+    def tied(self, card: Card) -> None:
+        found = [self._surface_nodes(part) for row in card.rows for part in fields(row)]
+        found += [self._surface_nodes(card.name(each)) for each in ("NSET", "ELSET", "SURFACE", "REFNODE", "ROTNODE")]
+        members = [nodes for nodes in found if len(nodes)]
+        if members:
+            self.model.links.append(np.concatenate(members))
+
+    def _surface_nodes(self, name: str) -> Ids:
+        nodes = self.model.nodes_named(name) if name else None
+        if nodes is not None:
+            return nodes
+        elements = {face[0] for face in self.model.surfaces.get(name.upper(), ())}
+        elements |= set(self.model.element_sets.get(name.upper(), np.empty(0, np.int64)).tolist())
+        if not elements:
+            return np.empty(0, np.int64)
+        wanted = np.array(sorted(elements), dtype=np.int64)
+        rows = [each.nodes[np.isin(each.ids, wanted)].ravel() for each in self.model.elements]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
+
+    def _nodes(self, card: Card, index: int, parts: list[str]) -> Ids:
+        nodes = self.model.nodes_named(parts[0]) if parts else None
+        if nodes is None:
+            known = ", ".join(sorted(self.model.node_sets)[:12]) or "none"
+            raise BadDeck(
+                f"*{card.keyword} names node set {parts[0] if parts else ''!r}, which the deck does not define",
+                kind="unknown_set",
+                where=card.where(index),
+                fix=f"define it with *NSET, or use one of: {known}",
+            )
+        return nodes
+
+
+_MESH_CARDS = {
+    "NODE": _Reader.node, "ELEMENT": _Reader.element, "NSET": _Reader.node_set, "ELSET": _Reader.element_set,
+    "SURFACE": _Reader.surface,
+}  # fmt: skip
+_SECTIONS = ("SOLID SECTION", "SHELL SECTION", "BEAM SECTION", "MEMBRANE SECTION", "FLUID SECTION", "USER SECTION")
+_LOADS = ("DLOAD", "DSLOAD", "TEMPERATURE", "DFLUX", "FILM", "RADIATE", "SFILM", "SRADIATE")
+_LINKS = ("TIE", "RIGID BODY", "COUPLING", "MPC", "DISTRIBUTING COUPLING", "CYCLIC SYMMETRY MODEL")
+_MODEL_CARDS = {
+    "MATERIAL": _Reader.begin_material,
+    "STEP": _Reader.begin_step,
+    "BOUNDARY": _Reader.boundary,
+    "CLOAD": _Reader.point_load,
+    "CFLUX": _Reader.point_load,
+    "EQUATION": _Reader.equation,
+    **dict.fromkeys(_SECTIONS, _Reader.section),
+    **dict.fromkeys(_LOADS, _Reader.other_load),
+    **dict.fromkeys(_LINKS, _Reader.tied),
+    **dict.fromkeys(
+        ("ELASTIC", "DENSITY", "CONDUCTIVITY", "SPECIFIC HEAT", "EXPANSION", "PLASTIC", "HYPERELASTIC",
+         "USER MATERIAL", "CREEP"), _Reader.material_value,
+    ),
+}  # fmt: skip
+
+
+def _join(sets: dict[str, Ids], name: str, ids: Ids) -> None:
+    sets[name] = np.union1d(sets[name], ids) if name in sets else np.unique(ids)
+
+
+def _set_members(card: Card, known: dict[str, Ids]) -> Ids:
+    found: list[int] = []
+    joined: list[Ids] = []
+    for index, row in enumerate(card.rows):
+        parts = [part for part in fields(row) if part]
+        if "GENERATE" in card.parameters:
+            try:
+                start, stop, stride = (int(float(part)) for part in [*parts, "1"][:3])
+            except ValueError:
+                raise BadDeck(f"Not a range: {row!r}", where=card.where(index), fix="write first, last, step") from None
+            if stop > MAX_ID or stride < 1:
+                raise BadDeck(f"Range {row!r} is not usable", where=card.where(index), fix=f"ids up to {MAX_ID:,}")
+            joined.append(np.arange(start, stop + 1, stride, dtype=np.int64))
+            continue
+        for part in parts:
+            if part.isdigit():
+                found.append(int(part))
+            elif (members := known.get(part.upper())) is not None:
+                joined.append(members)
+    return np.concatenate([np.array(found, dtype=np.int64), *joined])
+
+
+def _node_table(card: Card) -> Floats:
+    try:
+        flat = np.array(",".join(card.rows).split(","), dtype=np.float64)
+        if len(flat) == 4 * len(card.rows):
+            return flat.reshape(-1, 4)
+    except ValueError:
+        pass
+    table = np.zeros((len(card.rows), 4))
+    for index in range(len(card.rows)):
+        values = _numbers(card, index)[:4]
+        table[index, : len(values)] = values
+    return table
+
+
+def _element_table(card: Card, node_count: int | None) -> Ids:
+    tokens = [part for row in card.rows for part in row.split(",")]
+    try:
+        flat = np.array([part for part in tokens if part.strip()], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise BadDeck(
+            "An element line holds something that is no node number", where=card.where(), fix="write integers"
+        ) from None
+    if node_count is None:
+        node_count = len([part for part in card.rows[0].split(",") if part.strip()]) - 1 if card.rows else 1
+    if len(flat) % (node_count + 1):
+        kind = card.name("TYPE")
+        raise BadDeck(
+            f"Elements of type {kind} have {node_count} nodes, but the numbers below do not fit: "
+            f"{len(flat)} is no multiple of {node_count + 1}",
+            where=card.where(),
+            fix=f"give each element its id and {node_count} nodes, or correct TYPE",
+        )
+    return flat.reshape(-1, node_count + 1)
+
+
+def _check_ids(card: Card, ids: Ids, what: str) -> None:
+    if len(ids) and (ids.max() > MAX_ID or ids.min() < 1):
+        bad = int(ids.max() if ids.max() > MAX_ID else ids.min())
+        raise BadDeck(
+            f"{what.capitalize()} number {bad:,} is outside 1 to {MAX_ID:,}: "
+            "CalculiX reserves memory for every number up to the highest",
+            kind="id_too_large",
+            where=card.where(),
+            fix=f"renumber the {what}s from 1",
+        )
+
+
+def _numbers(card: Card, index: int) -> list[float]:
+    try:
+        return numbers(card.rows[index])
+    except ValueError:
+        raise BadDeck(
+            f"Not numbers: {card.rows[index][:60]!r}", where=card.where(index), fix="write numbers between commas"
+        ) from None
+
+
+def _integer(card: Card, index: int, parts: list[str], at: int, default: int) -> int:
+    if len(parts) <= at or not parts[at]:
+        return default
+    try:
+        return int(parts[at])
+    except ValueError:
+        raise BadDeck(
+            f"Not a degree of freedom: {parts[at]!r}", where=card.where(index), fix="write 1 to 6, or 11 for heat"
+        ) from None
+
+
+def _number_at(card: Card, index: int, parts: list[str], at: int) -> float:
+    if len(parts) <= at:
+        return 0.0
+    try:
+        return numbers(parts[at])[0]
+    except ValueError:
+        raise BadDeck(f"Not a number: {parts[at]!r}", where=card.where(index), fix="write a number") from None
