@@ -101,6 +101,10 @@ class Spans:
         self.shutdown()
         self._endpoint, self._version, self._problem = endpoint, version, ""
 
+    def enabled(self) -> bool:
+        """Return whether spans go anywhere."""
+        return bool(self._endpoint)
+
     def span(
         self, name: str, attributes: Mapping[str, Attribute] | None = None, parent: str = ""
     ) -> AbstractContextManager[Span]:
@@ -150,6 +154,7 @@ PROCESS = Spans()
 """This process's own."""
 
 configure = PROCESS.configure
+enabled = PROCESS.enabled
 span = PROCESS.span
 problem = PROCESS.problem
 shutdown = PROCESS.shutdown
