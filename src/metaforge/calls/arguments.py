@@ -1,5 +1,6 @@
 """Say what is wrong with arguments so that the next call is right: every field at once, with the nearest value."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema_rs
@@ -77,8 +78,6 @@ def _explain_branches(fault: Any, schema: dict[str, Any], problems: dict[str, st
     same_type = [b for b in branches if not any(e.kind.name == "type" and not _deeper(e, fault) for e in b)]
     for each in min(same_type or branches, key=lambda branch: (_wrong_constants(branch), len(branch))):
         _explain(each, schema, problems, depth + 1)
-    if len(same_type or branches) > 1 and path and path not in problems:
-        return
 
 
 def _wrong_constants(branch: Any) -> int:
@@ -134,7 +133,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-_WORDS = {
+_WORDS: dict[str, Callable[[Any], str]] = {
     "enum": _options,
     "type": _type,
     "minimum": lambda f: f"{f.instance} is too small, the smallest allowed is {f.kind.limit:g}",

@@ -1,6 +1,7 @@
 """Judge every path an argument names: inside the workspace or refused, before anything runs."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class PathJudge:
 
         changed = arguments
         for place, kind in places:
-            changed = _map(changed, place, "", lambda text, where, kind=kind: judge_one(text, where, kind))
+            changed = _map(changed, place, "", partial(judge_one, kind=kind))
         return changed, tuple(inputs.values()), problems
 
     def resolve(self, text: str) -> tuple[str, Path]:

@@ -2,7 +2,7 @@
 
 import time
 
-from metaforge.calls.call import Call, Proceed
+from metaforge.calls.call import Call, Proceed, replace
 from metaforge.calls.ending import OK, ending_of
 from metaforge.telemetry import metrics, spans
 from metaforge.tools.context import Outcome
@@ -16,9 +16,9 @@ class Telemetry:
         started = time.perf_counter()
         ending = OK
         try:
-            if not spans.enabled():
-                return await proceed(call)
-            with spans.span(f"tools/call {call.tool_id}", {"metaforge.call_id": call.id}, call.trace_id):
+            with spans.span("tools/call", {"tool_id": call.tool_id, "call_id": call.id}, call.trace_id) as span:
+                if span.traceparent:
+                    call = replace(call, trace_id=span.traceparent)
                 return await proceed(call)
         except BaseException as fault:
             ending = ending_of(fault)

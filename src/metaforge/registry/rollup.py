@@ -60,10 +60,8 @@ def _row(health: AdapterHealth) -> dict[str, Any]:
         "reachable": health.reachable,
         "state": str(health.state),
     }
-    for key, value in (("error", health.error), ("install", health.install), ("detail", health.detail)):
-        if value:
-            row[key] = value
-    return row
+    optional = {"error": health.error, "install": health.install, "detail": health.detail}
+    return row | {key: value for key, value in optional.items() if value}
 
 
 def _dropped_row(adapter_id: str, reason: str, install: str) -> dict[str, Any]:

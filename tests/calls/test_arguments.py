@@ -1,0 +1,76 @@
+"""Every wrong argument is named at once, with what was expected and the nearest allowed value."""
+
+import pytest
+
+from metaforge.calls.arguments import ArgumentJudge
+from metaforge.core.errors import InvalidArguments, Quarantined
+from metaforge.tools.manifest import Tool
+
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["shape", "radius_mm"],
+    "properties": {
+        "shape": {"enum": ["box", "cylinder"], "description": "What to make."},
+        "radius_mm": {"type": "number", "exclusiveMinimum": 0, "maximum": 500},
+        "point_mm": {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
+        "note": {"type": "string"},
+        "size": {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {"kind": {"const": "cube"}, "edge_mm": {"type": "number", "exclusiveMinimum": 0}},
+                    "required": ["kind", "edge_mm"],
+                },
+                {"type": "object", "properties": {"kind": {"const": "ball"}}, "required": ["kind", "radius_mm"]},
+                {"type": "string"},
+            ]
+        },
+    },
+}
+
+
+def judge(**arguments: object) -> dict[str, str]:
+    tool = Tool("x.make", "x", "Make", "", "", SCHEMA, {})
+    with pytest.raises(InvalidArguments) as caught:
+        ArgumentJudge().judge(tool, arguments)
+    return caught.value.data["fields"]
+
+
+def test_all_wrong_fields_are_named_in_one_answer() -> None:
+    fields = judge(shape="cylindre", radius_mm=-5, radius=3, note=7)
+    assert fields == {
+        "shape": "'cylindre' is not allowed, it takes one of box, cylinder; nearest: cylinder",
+        "radius_mm": "-5 is too small, it must be greater than 0",
+        "radius": "is not an argument; did you mean radius_mm?",
+        "note": "7 is not of type string",
+    }
+
+
+def test_a_missing_argument_is_described() -> None:
+    assert judge(radius_mm=1)["shape"] == "is required (What to make)"
+
+
+def test_a_limit_is_given_as_a_number() -> None:
+    assert judge(shape="box", radius_mm=501) == {"radius_mm": "501 is too large, the largest allowed is 500"}
+
+
+def test_a_short_vector_says_how_many_it_takes() -> None:
+    assert judge(shape="box", radius_mm=1, point_mm=[1, 2]) == {"point_mm": "has 2 items, it takes at least 3"}
+
+
+def test_of_several_shapes_the_one_that_was_meant_is_explained() -> None:
+    fields = judge(shape="box", radius_mm=1, size={"kind": "cube", "edge_mm": -1})
+    assert fields == {"size.edge_mm": "-1 is too small, it must be greater than 0"}
+
+
+def test_null_means_not_given() -> None:
+    tool = Tool("x.make", "x", "Make", "", "", SCHEMA, {})
+    given = {"shape": "box", "radius_mm": 1, "note": None}
+    assert ArgumentJudge().judge(tool, given) == {"shape": "box", "radius_mm": 1}
+
+
+def test_a_schema_that_cannot_be_compiled_is_quarantined() -> None:
+    tool = Tool("x.bad", "x", "Bad", "", "", {"type": "object", "properties": {"a": {"type": "nonsense"}}}, {})
+    with pytest.raises(Quarantined, match=r"x\.bad cannot be called"):
+        ArgumentJudge().judge(tool, {})
