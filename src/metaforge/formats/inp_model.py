@@ -200,7 +200,7 @@ class _Reader:
         faces = self.model.surfaces.setdefault(card.name("NAME"), [])
         for row in card.rows:
             parts = fields(row)
-            if len(parts) < 2 or not parts[1][:1].upper() == "S" or not parts[1][1:].isdigit():
+            if len(parts) < 2 or parts[1][:1].upper() != "S" or not parts[1][1:].isdigit():
                 continue
             members = self.model.element_sets.get(parts[0].upper())
             if members is None:
