@@ -1,0 +1,20 @@
+"""`metaforge` and `python -m metaforge`."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; `metaforge mcp` goes straight to the server, which has to start fast."""
+    if sys.argv[1:2] == ["mcp"]:
+        from metaforge.mcp.__main__ import main as serve
+
+        sys.argv[:2] = ["metaforge mcp"]
+        serve()
+        return
+    from metaforge.cli.commands import app
+
+    app(prog_name="metaforge")
+
+
+if __name__ == "__main__":
+    main()
