@@ -3,6 +3,7 @@
 Works on numbers alone, so any kernel can feed it: measure before, operate, measure after, judge.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -46,7 +47,7 @@ class SolidFacts:
 
     @property
     def diagonal_mm(self) -> float:
-        return sum(length * length for length in self.size_mm) ** 0.5
+        return math.hypot(*self.size_mm)
 
 
 class Change(StrEnum):
