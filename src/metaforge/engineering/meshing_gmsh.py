@@ -1,0 +1,346 @@
+"""Drive gmsh: geometry in, raw tetrahedra out. The only module that imports it.
+
+One session at a time in one process; gmsh keeps global state and reports every fault as a bare Exception.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import gmsh
+import numpy as np
+from numpy.typing import NDArray
+
+from metaforge.core.errors import FailureMode, ToolError
+from metaforge.engineering.element_types import TET4
+from metaforge.engineering.mesh import ElementBlock, Floats, Ids
+from metaforge.engineering.mesh_sizes import CadFace, Geometry
+from metaforge.engineering.meshing_input import Source
+
+Progress = Callable[[float, str], None]
+
+ALGORITHMS = {"delaunay": 1, "frontal": 4, "hxt": 10}
+FINE_CURVES = (12, 8.0)
+"""Elements around a full circle, and how much smaller than the element size they may become."""
+COARSE_CURVES = (6, 3.0)
+HEARTBEAT_SECONDS = 5.0
+STL_EDGE_DEG = 40.0
+"""Facets that meet at more than this belong to different faces."""
+
+# gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
+_TET10_TO_C3D10 = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
+
+
+def no_progress(fraction: float, message: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class RawMesh:
+    """Tetrahedra in CalculiX's node order, and the triangles on each CAD face.
+
+    Attributes:
+        node_ids, coordinates_mm: nodes that tetrahedra use, numbered from 1.
+        tetrahedra: node ids, shape (m, 4 or 10); element ids are 1 ... m in this order.
+        solids: element ids of each solid.
+        triangles: corner node ids of the triangles on each CAD face, by gmsh's tag.
+    """
+
+    node_ids: Ids
+    coordinates_mm: Floats
+    tetrahedra: Ids
+    solids: dict[str, Ids]
+    triangles: dict[int, Ids]
+
+    def blocks(self, type_name: str) -> tuple[ElementBlock, ...]:
+        ids = np.arange(1, len(self.tetrahedra) + 1, dtype=np.int64)
+        return (ElementBlock(type_name, ids, self.tetrahedra, section="EALL"),)
+
+    def match_faces(self, faces: Sequence[CadFace]) -> list[tuple[CadFace, Ids]]:
+        """Return element ids and CalculiX face numbers on each CAD face."""
+        corners = np.sort(self.tetrahedra[:, np.array(TET4.faces)].reshape(-1, 3), axis=1)
+        keys = _keys(corners, len(self.node_ids))
+        order = np.argsort(keys, kind="stable")
+        matched: list[tuple[CadFace, Ids]] = []
+        for face in faces:
+            wanted = _keys(np.sort(self.triangles[face.tag], axis=1), len(self.node_ids))
+            at = np.clip(np.searchsorted(keys, wanted, sorter=order), 0, len(keys) - 1)
+            rows = order[at]
+            if (keys[rows] != wanted).any():
+                raise ToolError(
+                    f"{int((keys[rows] != wanted).sum())} triangles of face {face.tag} touch no element",
+                    kind="mesh_not_conformal",
+                    failure_mode=FailureMode.ENVIRONMENT,
+                )
+            members = np.column_stack([rows // 4 + 1, rows % 4 + 1]).astype(np.int64)
+            matched.append((face, members[np.lexsort((members[:, 1], members[:, 0]))]))
+        return matched
+
+
+def _keys(corners: Ids, base: int) -> Ids:
+    # Three ids below 2**21 fit one 63-bit number; meshes are limited far below that.
+    assert base < 2**21
+    return np.asarray((corners[:, 0] << 42) | (corners[:, 1] << 21) | corners[:, 2])
+
+
+class Session:
+    """A gmsh model from import to mesh. Use it as a context."""
+
+    def __init__(self, algorithm: str = "delaunay") -> None:
+        if algorithm not in ALGORITHMS:
+            raise ToolError(f"algorithm is one of {', '.join(ALGORITHMS)}, not {algorithm!r}", kind="bad_algorithm")
+        self._algorithm = ALGORITHMS[algorithm]
+        self.version = str(gmsh.__version__)
+
+    def __enter__(self) -> "Session":
+        # Without a user's own option files: the same call must make the same mesh anywhere.
+        gmsh.initialize(readConfigFiles=False, interruptible=False)
+        for name, value in (
+            ("General.Terminal", 0),
+            ("General.NumThreads", 1),
+            ("Geometry.OCCImportLabels", 0),
+            ("Mesh.Algorithm3D", self._algorithm),
+            ("Mesh.Optimize", 1),
+        ):
+            gmsh.option.setNumber(name, value)
+        gmsh.option.setString("Geometry.OCCTargetUnit", "MM")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        gmsh.finalize()
+
+    def load(self, source: Source) -> Geometry:
+        """Read the geometry.
+
+        Raises:
+            ToolError: unreadable, without geometry, or without a closed solid.
+        """
+        return self._load_stl(source) if source.stl is not None else self._load_step(source)
+
+    def _load_step(self, source: Source) -> Geometry:
+        with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
+            gmsh.model.occ.importShapes(str(source.path))
+            gmsh.model.occ.synchronize()
+        solids = gmsh.model.getEntities(3)
+        if not solids:
+            raise _no_solid(source.name)
+        warnings: list[str] = []
+        total = sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids)
+        if len(solids) > 1:
+            solids = self._fragment(solids, total, warnings)
+        faces = [tag for _, tag in gmsh.model.getEntities(2)]
+        outer = [tag for tag in faces if len(gmsh.model.getAdjacencies(2, tag)[0]) == 1]
+        shared = sum(len(gmsh.model.getAdjacencies(2, tag)[0]) > 1 for tag in faces)
+        if shared:
+            warnings.append(f"{len(solids)} solids touch at {shared} faces and are meshed as bonded (shared nodes)")
+        cad = tuple(
+            CadFace(tag, str(gmsh.model.getType(2, tag)), float(gmsh.model.occ.getMass(2, tag))) for tag in outer
+        )
+        volume = float(sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids))
+        if not volume > 0:
+            raise ToolError(
+                f"{source.name}: the solid's volume is {volume:g} mm3: its faces point inward or it is degenerate",
+                kind="bad_solid",
+                fix="repair the solid in the CAD system and export it again",
+            )
+        return Geometry(
+            solids=len(solids),
+            volume_mm3=volume,
+            area_mm2=sum(face.area_mm2 for face in cad),
+            bbox_mm=gmsh.model.getBoundingBox(-1, -1),
+            faces=cad,
+            warnings=tuple(warnings),
+        )
+
+    def _fragment(self, solids: list[tuple[int, int]], total: float, warnings: list[str]) -> list[tuple[int, int]]:
+        with _faults("The solids cannot be cut against each other", "solids_not_mergeable", "mesh them one by one"):
+            gmsh.model.occ.fragment(solids[:1], solids[1:])
+            gmsh.model.occ.synchronize()
+        pieces: list[tuple[int, int]] = gmsh.model.getEntities(3)
+        overlap = total - sum(gmsh.model.occ.getMass(3, tag) for _, tag in pieces)
+        if overlap > 1e-6 * total:
+            warnings.append(
+                f"solids overlap by {overlap:.4g} mm3 of {total:.6g} mm3: the {len(solids)} solids became "
+                f"{len(pieces)} pieces; overlapping space is meshed once"
+            )
+        return pieces
+
+    def _load_stl(self, source: Source) -> Geometry:
+        assert source.stl is not None
+        with _faults(f"{source.name} cannot be turned into faces", "unreadable_geometry", "give a STEP file"):
+            gmsh.merge(str(source.path))
+            gmsh.model.mesh.classifySurfaces(math.radians(STL_EDGE_DEG), True, True, math.pi)
+            gmsh.model.mesh.createGeometry()
+            surfaces = [tag for _, tag in gmsh.model.getEntities(2)]
+            gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(surfaces)])
+            gmsh.model.geo.synchronize()
+        return Geometry(
+            solids=1,
+            volume_mm3=source.stl.volume_mm3,
+            area_mm2=source.stl.area_mm2,
+            bbox_mm=gmsh.model.getBoundingBox(-1, -1),
+            faces=tuple(CadFace(tag, "Facets", 0.0) for tag in surfaces),
+        )
+
+    def surface_triangles(self, size_mm: float) -> Floats:
+        """Mesh the surfaces coarsely; return corners of outward triangles, shape (t, 3, 3). Leaves no mesh behind."""
+        self.mesh_surfaces(size_mm, COARSE_CURVES)
+        tags, flat, _ = gmsh.model.mesh.getNodes()
+        points = flat.reshape(-1, 3)[np.argsort(tags)]
+        ids = np.sort(tags)
+        found: list[Floats] = []
+        for _, volume in gmsh.model.getEntities(3):
+            for _, signed in gmsh.model.getBoundary([(3, volume)], oriented=True, recursive=False):
+                if len(gmsh.model.getAdjacencies(2, abs(signed))[0]) > 1:
+                    continue
+                corners = points[np.searchsorted(ids, _triangles(abs(signed)))]
+                found.append(corners if signed > 0 else corners[:, ::-1])
+        self._clear()
+        return np.concatenate(found)
+
+    def _clear(self) -> None:
+        gmsh.model.mesh.clear()
+
+    def mesh_surfaces(self, size_mm: float, curves: tuple[int, float] = FINE_CURVES) -> int:
+        """Mesh edges and faces; return the number of triangles."""
+        around, shrink = curves
+        for name, value in (
+            ("Mesh.MeshSizeMax", size_mm),
+            ("Mesh.MeshSizeMin", size_mm / shrink),
+            ("Mesh.MeshSizeFromCurvature", around),
+            ("Mesh.ElementOrder", 1),
+        ):
+            gmsh.option.setNumber(name, value)
+        with _faults(f"The faces cannot be meshed at {size_mm:.4g} mm", "meshing_failed", _SMALLER):
+            gmsh.model.mesh.generate(2)
+        return sum(len(_triangles(tag)) for _, tag in gmsh.model.getEntities(2))
+
+    def mesh_volumes(self, order: int, progress: Progress) -> RawMesh:
+        """Fill the meshed surfaces with tetrahedra."""
+        with (
+            heartbeat(progress, 0.3, 0.8, "filling the volume"),
+            _faults("The volume cannot be meshed", "meshing_failed", _SMALLER),
+        ):
+            gmsh.model.mesh.generate(3)
+            if order == 2:
+                gmsh.model.mesh.setOrder(2)
+        return _extract(order)
+
+    def untangle(self, order: int, progress: Progress) -> RawMesh:
+        """Move mid-edge nodes until elements are no longer inside out, where that is possible."""
+        with (
+            heartbeat(progress, 0.85, 0.95, "untangling curved elements"),
+            _faults("Curved elements cannot be untangled", "meshing_failed", _SMALLER),
+        ):
+            gmsh.model.mesh.optimize("HighOrderElastic")
+            gmsh.model.mesh.optimize("HighOrder")
+        return _extract(order)
+
+
+_SMALLER = (
+    "try a smaller element_size_mm or another algorithm; if it fails again the faces of the part cross or overlap: "
+    "repair it in the CAD system"
+)
+
+
+def _triangles(tag: int) -> Ids:
+    """Return corner node tags of the triangles of a CAD face."""
+    kinds, _, nodes = gmsh.model.mesh.getElements(2, tag)
+    for kind, flat in zip(kinds, nodes, strict=True):
+        if kind in (2, 9):
+            return np.asarray(flat.reshape(-1, 3 if kind == 2 else 6)[:, :3], dtype=np.int64)
+    return np.empty((0, 3), dtype=np.int64)
+
+
+def _extract(order: int) -> RawMesh:
+    kind, width = (11, 10) if order == 2 else (4, 4)
+    parts: list[Ids] = []
+    solids: dict[str, Ids] = {}
+    first = 1
+    for number, (_, volume) in enumerate(gmsh.model.getEntities(3), start=1):
+        _, flat = gmsh.model.mesh.getElementsByType(kind, volume)
+        part = np.asarray(flat, dtype=np.int64).reshape(-1, width)
+        if not len(part):
+            raise ToolError(
+                f"solid {number} got no elements: its surface is not closed (open edges)",
+                kind="surface_not_closed",
+                fix="repair the solid in the CAD system",
+            )
+        parts.append(part)
+        solids[f"solid_{number}"] = np.arange(first, first + len(part), dtype=np.int64)
+        first += len(part)
+    tets = np.concatenate(parts)
+    if order == 2:
+        tets = tets[:, _TET10_TO_C3D10]
+    tags, flat_points, _ = gmsh.model.mesh.getNodes()
+    used = np.unique(tets)
+    sort = np.argsort(tags)
+    rows = sort[np.searchsorted(tags, used, sorter=sort)]
+
+    def renumber(nodes: NDArray[Any]) -> Ids:
+        return np.asarray(np.searchsorted(used, nodes) + 1, dtype=np.int64)
+
+    return RawMesh(
+        node_ids=np.arange(1, len(used) + 1, dtype=np.int64),
+        coordinates_mm=np.asarray(flat_points.reshape(-1, 3)[rows], dtype=np.float64),
+        tetrahedra=renumber(tets),
+        solids=solids,
+        triangles={tag: renumber(_triangles(tag)) for _, tag in gmsh.model.getEntities(2)},
+    )
+
+
+def _no_solid(name: str) -> ToolError:
+    faces = gmsh.model.getEntities(2)
+    if not faces:
+        return ToolError(
+            f"{name} has no geometry: it parses, but holds no solid and no face",
+            kind="no_geometry",
+            fix="export the part itself, not only its product structure",
+        )
+    open_edges = sum(len(gmsh.model.getAdjacencies(1, tag)[0]) == 1 for _, tag in gmsh.model.getEntities(1))
+    state = f"is not closed ({open_edges} open edges)" if open_edges else "is closed but was not exported as a solid"
+    return ToolError(
+        f"{name} has {len(faces)} faces and no solid: its surface {state}, so it has no volume to mesh",
+        kind="surface_not_closed",
+        fix="sew the faces into a solid in the CAD system and export it again",
+        open_edges=open_edges,
+    )
+
+
+@contextmanager
+def _faults(what: str, kind: str, fix: str) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as fault:
+        # gmsh raises nothing narrower than Exception.
+        raise ToolError(f"{what}: {fault}", kind=kind, fix=fix, failure_mode=FailureMode.INPUT) from fault
+
+
+@contextmanager
+def heartbeat(progress: Progress, start: float, end: float, message: str) -> Iterator[None]:
+    """Report every few seconds while a call into gmsh blocks this thread."""
+    progress(start, message)
+    done = threading.Event()
+    began = time.monotonic()
+
+    def beat() -> None:
+        while not done.wait(HEARTBEAT_SECONDS):
+            elapsed = time.monotonic() - began
+            progress(end - (end - start) * math.exp(-elapsed / 60), f"{message}, {elapsed:.0f} s")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
