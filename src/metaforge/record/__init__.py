@@ -1,0 +1,1 @@
+"""What was called, by whom, with what result: written before the answer, kept for good."""

@@ -1,0 +1,126 @@
+"""A process's own append-only file of call records, written before each answer and emptied into the database later.
+
+The file stays locked while its process lives, so that a journal nobody locks is a dead process's, whatever became of
+its process id. What a killed process wrote is in the page cache and survives it; a loss of power can cost the last
+seconds.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SUFFIX = ".jsonl"
+READ_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Whole lines, in order, and where in the file they end."""
+
+    lines: tuple[bytes, ...]
+    end_offset: int
+
+
+class Journal:
+    """One open, locked journal file. Appending and emptying must be serialised by the caller."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self.size_bytes = os.fstat(descriptor).st_size
+
+    @classmethod
+    def create(cls, folder: Path) -> "Journal":
+        """Make and lock a new journal for this process.
+
+        Raises:
+            OSError: the folder cannot be made or written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            path = folder / f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+                return cls(path, descriptor)
+            os.close(descriptor)  # somebody who looks for dead journals was faster, and may have removed it
+
+    @classmethod
+    def adopt(cls, path: Path) -> "Journal | None":
+        """Open and lock the journal of a process that has died; None while its owner lives or it is gone."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except (FileNotFoundError, PermissionError):
+            return None
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return cls(path, descriptor)
+        os.close(descriptor)
+        return None
+
+    def append(self, line: bytes) -> None:
+        """Write one line, wholly or not at all.
+
+        Args:
+            line: without its line end.
+
+        Raises:
+            OSError: there is no room, or the disk refuses.
+        """
+        content = line + b"\n"
+        written = os.write(self._descriptor, content)
+        if written != len(content):
+            os.ftruncate(self._descriptor, self.size_bytes)
+            raise OSError(errno.ENOSPC, "no room for a whole line", str(self.path))
+        self.size_bytes += written
+
+    def batches(self, from_offset: int, *, at_end: bool = False) -> Iterator[Batch]:
+        """Yield the whole lines after an offset, some hundred at a time.
+
+        Args:
+            from_offset: where to start, in bytes.
+            at_end: whether a last line without its end is torn for good, and counts as a line.
+        """
+        offset, rest = from_offset, b""
+        while chunk := os.pread(self._descriptor, READ_BYTES, offset + len(rest)):
+            content = rest + chunk
+            whole, found, rest = content.rpartition(b"\n")
+            if found:
+                offset += len(whole) + 1
+                yield Batch(tuple(filter(None, whole.split(b"\n"))), offset)
+        if at_end and rest:
+            yield Batch((rest,), offset + len(rest))
+
+    def empty(self) -> None:
+        """Forget everything in it: it is in the database."""
+        os.ftruncate(self._descriptor, 0)
+        self.size_bytes = 0
+
+    def remove(self) -> None:
+        """Delete the file, which is in the database, and unlock it."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        """Unlock it as it is: whoever starts next empties it."""
+        os.close(self._descriptor)
+
+
+def dead_journals(folder: Path) -> Iterator[Journal]:
+    """Yield the journals that processes which are gone left behind, locked; the caller removes or closes each."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return
+    for name in names:
+        if journal := Journal.adopt(folder / name):
+            yield journal
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,67 @@
+"""Upgrade a database, or write `schema.sql` from the migrations.
+
+python -m metaforge.store.upgrade DATABASE
+python -m metaforge.store.upgrade --write-schema
+"""
+
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+
+from metaforge.store.database import sqlite_engine
+from metaforge.store.schema import SCHEMA_FILE, upgrade_lock
+
+
+def upgrade(path: Path) -> None:
+    """Run every migration that the database lacks, all or none; a second process waits and finds nothing to do."""
+    with upgrade_lock(path):
+        # Rebuilding a table drops it for a moment, which foreign keys would take for deleted rows.
+        engine = sqlite_engine(path, begin="immediate", foreign_keys=False)
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("pragma journal_mode = wal")
+                connection.rollback()
+            with engine.begin() as connection:
+                config = alembic_config()
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        finally:
+            engine.dispose()
+
+
+def alembic_config() -> Config:
+    """Return alembic's configuration; it needs no file."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
+
+
+def schema_sql() -> str:
+    """Return what the migrations make of an empty SQLite database, as one script."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fresh.db"
+        upgrade(path)
+        with closing(sqlite3.connect(path)) as connection:
+            every = connection.execute("select sql from sqlite_master where sql is not null order by rowid")
+            statements = [_tidy(sql) for (sql,) in every if not sql.startswith("CREATE TABLE sqlite_")]
+            (version,) = connection.execute("select version_num from alembic_version").fetchone()
+    statements.append(f"INSERT INTO alembic_version (version_num) VALUES ('{version}')")
+    note = "-- Written by `python -m metaforge.store.upgrade --write-schema` from the migrations; a test compares.\n"
+    return note + "".join(f"{statement};\n" for statement in statements)
+
+
+def _tidy(sql: str) -> str:
+    lines = (line.replace("\t", "    ").rstrip() for line in sql.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write-schema"]:
+        SCHEMA_FILE.write_text(schema_sql())
+    else:
+        upgrade(Path(sys.argv[1]))
