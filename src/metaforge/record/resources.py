@@ -5,13 +5,16 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from metaforge.core.errors import ResourceNotFound, ResourceUnreadable
+from metaforge.record.queries import CallLog
 from metaforge.store.blobs import BlobStore
+from metaforge.store.location import StoreUnavailable
 from metaforge.tools.context import Artefact
 
 _REMEMBERED_COUNT = 200
+_UNKNOWN_TYPE = "application/octet-stream"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -21,20 +24,12 @@ class Content:
     content: bytes
 
 
-class Reader(Protocol):
-    """What the record can look up: `record.queries.Queries`."""
-
-    def call_json(self, call_id: str) -> bytes | None: ...
-
-    def artefact(self, sha256: str) -> Artefact | None: ...
-
-
 class Resources:
     """Lists what this process produced lately; reads whatever the store holds."""
 
-    def __init__(self, blobs: BlobStore, reader: Reader) -> None:
+    def __init__(self, blobs: BlobStore, calls: CallLog) -> None:
         self._blobs = blobs
-        self._reader = reader
+        self._calls = calls
         self._recent: OrderedDict[str, Artefact] = OrderedDict()
 
     def remember(self, artefacts: Iterable[Artefact]) -> None:
@@ -80,20 +75,34 @@ class Resources:
         if uri.startswith("metaforge://") and kind == "artefacts" and _SHA256.fullmatch(name):
             return await asyncio.to_thread(self._artefact, uri, name)
         if uri.startswith("metaforge://") and kind == "calls" and name:
-            found = await asyncio.to_thread(self._reader.call_json, name)
-            if found is not None:
-                return Content("application/json", found)
+            return await asyncio.to_thread(self._call, uri, name)
         raise ResourceNotFound(
             f"No such resource: {uri}. There are metaforge://artefacts/{{sha256}} and metaforge://calls/{{call_id}}",
             uri=uri,
         )
+
+    def _call(self, uri: str, call_id: str) -> Content:
+        try:
+            return Content("application/json", self._calls.get_call(call_id).line())
+        except KeyError:
+            raise ResourceNotFound(f"No such resource: {uri} (no call has that id)", uri=uri) from None
+        except StoreUnavailable as fault:
+            raise ResourceUnreadable(f"{uri} cannot be read: {fault.message}", uri=uri) from None
 
     def _artefact(self, uri: str, sha256: str) -> Content:
         try:
             content = self._blobs.read(sha256)
         except KeyError:
             raise ResourceNotFound(f"No such resource: {uri} (no artefact has that SHA-256)", uri=uri) from None
-        except (OSError, ValueError) as fault:
+        except OSError as fault:
             raise ResourceUnreadable(f"{uri} cannot be read: {fault}", uri=uri) from None
-        known = self._recent.get(sha256) or self._reader.artefact(sha256)
-        return Content(known.media_type if known and known.media_type else "application/octet-stream", content)
+        return Content(self._media_type(sha256), content)
+
+    def _media_type(self, sha256: str) -> str:
+        if sha256 in self._recent:
+            return self._recent[sha256].media_type or _UNKNOWN_TYPE
+        try:
+            uses = self._calls.uses_of(sha256, limit=1)
+        except StoreUnavailable:
+            return _UNKNOWN_TYPE
+        return (uses[0].file.media_type if uses else "") or _UNKNOWN_TYPE

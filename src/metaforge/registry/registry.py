@@ -97,6 +97,11 @@ class ToolRegistry:
         """Return the adapter's source, or None."""
         return self._sources.get(adapter_id)
 
+    def adapter_version(self, adapter_id: str) -> str:
+        """Return the version of a registered adapter, or an empty string."""
+        source = self._sources.get(adapter_id)
+        return source.manifest.version if source else ""
+
     def sources(self) -> Iterator[ToolSource]:
         yield from self._sources.values()
 

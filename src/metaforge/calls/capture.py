@@ -1,0 +1,68 @@
+"""Stage 2: every call is written down before it is answered, refusals too."""
+
+import time
+from typing import Protocol
+
+from metaforge.calls.call import Call, Proceed
+from metaforge.calls.ending import OK, Ending, ending_of
+from metaforge.core.clock import elapsed_ms, utc_now
+from metaforge.record.call_record import CallRecord
+from metaforge.tools.context import Outcome
+from metaforge.tools.manifest import Tool
+
+
+class Keeper(Protocol):
+    """Where records go: `record.recorder.Recorder`."""
+
+    def append(self, record: CallRecord) -> None: ...
+
+
+class Versions(Protocol):
+    """Which version of an adapter serves: `registry.registry.ToolRegistry`."""
+
+    def adapter_version(self, adapter_id: str) -> str: ...
+
+
+class Capture:
+    """Writes one CallRecord a call, whatever became of it."""
+
+    def __init__(self, keeper: Keeper, versions: Versions) -> None:
+        self.keeper = keeper
+        self.versions = versions
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
+        started_at, started = utc_now(), time.perf_counter()
+        try:
+            outcome = await proceed(call)
+        except BaseException as fault:
+            self.keeper.append(self._record(call, started_at, elapsed_ms(started), ending_of(fault), None))
+            raise
+        self.keeper.append(self._record(call, started_at, elapsed_ms(started), OK, outcome))
+        return outcome
+
+    def _record(
+        self, call: Call, started_at: str, duration_ms: float, ending: Ending, outcome: Outcome | None
+    ) -> CallRecord:
+        tool: Tool | None = call.notes.get("tool")
+        adapter_id = tool.adapter_id if tool else ""
+        return CallRecord(
+            call_id=call.id,
+            tool_id=tool.id if tool else call.tool_id,
+            started_at=started_at,
+            duration_ms=duration_ms,
+            status=ending.status,
+            adapter_id=adapter_id,
+            adapter_version=self.versions.adapter_version(adapter_id),
+            error_kind=ending.kind,
+            error_message=ending.message,
+            arguments=call.arguments,
+            inputs=call.notes.get("inputs", ()),
+            artefacts=outcome.files if outcome else (),
+            programs={each.name: each.version for each in outcome.programs} if outcome else {},
+            warnings=outcome.warnings if outcome else (),
+            summary=outcome.summary if outcome else "",
+            caller=call.caller,
+            project_id=call.project_id,
+            run_id=call.run_id,
+            trace_id=call.trace_id,
+        )
