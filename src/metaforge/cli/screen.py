@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 UNITS = {
     "mm": "mm", "mm2": "mm²", "mm3": "mm³", "n": "N", "nm": "N·m", "mpa": "MPa", "kg": "kg", "hz": "Hz",
     "deg": "°", "c": "°C", "seconds": "s", "ms": "ms", "mb": "MB", "bytes": "bytes", "ratio": "", "count": "",
+    "mm5": "mm⁵", "percent": "%",
 }  # fmt: skip
 COMPOUND_UNITS = {"kg_m3": "kg/m³", "w_mk": "W/(m·K)", "kg_mm2": "kg·mm²", "w_m2": "W/m²", "w_m2k": "W/(m²·K)"}
 

@@ -1,0 +1,232 @@
+"""`metaforge doctor`: what is there, what is missing, and the one command that mends each."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from metaforge.app import App
+from metaforge.cli import system
+from metaforge.cli.local import with_app
+from metaforge.cli.screen import console, print_json
+from metaforge.core.errors import MetaForgeError
+from metaforge.mcp.service import ClientInfo
+
+MODULE_SECONDS = 60.0
+VERSION_SECONDS = 10.0
+LEAST_FREE_MB = 500
+
+MODULES = (
+    ("cadquery", "import cadquery; print(cadquery.__version__)", "cadquery.* tools"),
+    ("gmsh", "import gmsh; print(gmsh.__version__)", "freecad.generate_mesh and calculix.run_fea on STEP files"),
+)
+"""Modules that load shared libraries: found is not enough, they are imported in a process of their own."""
+
+AGENTS = (
+    ("claude", "Claude Code", "npm install -g @anthropic-ai/claude-code"),
+    ("codex", "Codex", "npm install -g @openai/codex"),
+)
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    MISSING = "missing"
+    """Needed, and not there or not working: exit status 1."""
+    NOTE = "note"
+    """Good to know; everything needed works without it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report."""
+
+    area: str
+    name: str
+    state: State
+    detail: str
+    fix: str = ""
+
+
+def report(*, as_json: bool) -> int:
+    """Run every check and show it. Returns 1 when something needed is missing, else 0."""
+    checks = [*python_checks(), *system_checks(), *module_checks(), *application_checks(), *agent_checks()]
+    missing = [check for check in checks if check.state is State.MISSING]
+    if as_json:
+        print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
+    else:
+        _show(checks, missing)
+    return 1 if missing else 0
+
+
+def python_checks() -> Iterable[Check]:
+    """Check the interpreter and its environment."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", "Python", State.OK, f"{version} ({sys.executable})")
+    if sys.prefix == sys.base_prefix:
+        yield Check(
+            "python", "environment", State.NOTE, "no virtual environment: packages go into the system's Python",
+            "python3 -m venv .venv",
+        )  # fmt: skip
+    else:
+        yield Check("python", "environment", State.OK, sys.prefix)
+
+
+def system_checks() -> Iterable[Check]:
+    """Check programs, with their versions, and shared libraries."""
+    needs = system.system_needs()
+    missing = system.missing_needs(needs)
+    manager, is_root = system.package_manager(), system.is_root()
+    for need in needs:
+        if need in missing:
+            state = State.MISSING if need.required else State.NOTE
+            fix = system.install_command([need], manager, is_root=is_root)
+            yield Check("programs", need.name, state, f"not found: {need.why}", fix)
+        elif not need.is_library:
+            yield _program_check(need)
+    libraries = [need for need in needs if need.is_library]
+    if libraries and not any(need in missing for need in libraries):
+        yield Check("programs", "libraries", State.OK, f"all {len(libraries)} that the wheels load")
+
+
+def _program_check(need: system.SystemNeed) -> Check:
+    from metaforge.registry.probe import Probe
+    from metaforge.tools.manifest import Need
+
+    finding = Probe().measure(Need("program", need.name, apt=need.apt))
+    if finding.found:
+        return Check("programs", need.name, State.OK, f"{finding.version} ({finding.location})")
+    fix = f"reinstall it: {system.install_command([need], system.package_manager(), is_root=system.is_root())}"
+    return Check("programs", need.name, State.MISSING if need.required else State.NOTE, finding.problem, fix)
+
+
+def module_checks() -> Iterable[Check]:
+    """Import the engineering modules, each in a process of its own, all at once."""
+    running = [
+        (
+            name,
+            use,
+            subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True),
+        )
+        for name, code, use in MODULES
+    ]
+    for name, use, process in running:
+        try:
+            said, complained = process.communicate(timeout=MODULE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, complained = "", f"importing it took more than {MODULE_SECONDS:g} s"
+            process.communicate()
+        if process.returncode == 0:
+            yield Check("modules", name, State.OK, said.strip().splitlines()[-1])
+            continue
+        last = (complained.strip().splitlines() or ["no message"])[-1]
+        yield Check("modules", name, State.MISSING, f"{last}; needed by {use}", _module_fix(last))
+
+
+def _module_fix(message: str) -> str:
+    for need in system.LIBRARIES:
+        if need.name in message:
+            return system.install_command([need], system.package_manager(), is_root=system.is_root())
+    return f"{sys.executable} -m pip install 'metaforge[cadquery]'"
+
+
+def application_checks() -> Iterable[Check]:
+    """Check settings, folders, the store, the sandbox and every adapter through the application itself."""
+    try:
+        return with_app(_application_checks)
+    except MetaForgeError as fault:
+        return [Check("server", "settings", State.MISSING, fault.message, "correct that variable")]
+
+
+async def _application_checks(app: App) -> list[Check]:
+    checks = [
+        _folder_check("workspace", app.workspace, "METAFORGE_WORKSPACE"),
+        _folder_check("home", app.home, "METAFORGE_HOME"),
+        _database_check(app),
+    ]
+    if app.workspace_note:
+        checks.append(Check("server", "workspace", State.NOTE, app.workspace_note))
+    checks += [Check("server", "setting", State.NOTE, problem) for problem in app.settings.problems]
+    health = await app.health(ClientInfo(name="metaforge-doctor"))
+    checks.append(_sandbox_check(health["sandbox"]))
+    checks += [Check("server", "record", State.NOTE, problem) for problem in health.get("problems", ())]
+    checks += [_adapter_check(row) for row in health["adapters"]]
+    return checks
+
+
+def _folder_check(name: str, folder: Path, variable: str) -> Check:
+    import os
+
+    if not os.access(folder, os.W_OK):
+        return Check("server", name, State.MISSING, f"{folder} cannot be written", f"{variable}=/a/folder/you/own")
+    free_mb = shutil.disk_usage(folder).free // 1_000_000
+    if free_mb < LEAST_FREE_MB:
+        detail = f"{folder} has {free_mb} MB free; meshes and results need {LEAST_FREE_MB} MB"
+        return Check("server", name, State.MISSING, detail, f"free some space, or set {variable}")
+    return Check("server", name, State.OK, str(folder))
+
+
+def _database_check(app: App) -> Check:
+    try:
+        app.database.prepare()
+    except (OSError, MetaForgeError) as fault:
+        return Check("server", "database", State.MISSING, str(fault), "set METAFORGE_HOME to a local folder you own")
+    return Check("server", "database", State.OK, str(app.database.path))
+
+
+def _sandbox_check(sandbox: dict[str, Any]) -> Check:
+    detail = ", ".join(f"{key} {value}" for key, value in sandbox.items() if isinstance(value, str | int | bool))
+    return Check("server", "sandbox", State.OK, detail)
+
+
+def _adapter_check(row: dict[str, Any]) -> Check:
+    tools = row["tools_registered"]
+    told = f"{row['state']}, {tools} tool{'' if tools == 1 else 's'}"
+    if row["reachable"]:
+        return Check("adapters", row["adapter_id"], State.OK, told)
+    return Check("adapters", row["adapter_id"], State.MISSING, row.get("error", "down"), row.get("install", ""))
+
+
+def agent_checks(which: Callable[[str], str | None] = shutil.which) -> Iterable[Check]:
+    """Look for the agents' own programs."""
+    for program, name, install in AGENTS:
+        location = which(program)
+        if location is None:
+            yield Check("agents", name, State.NOTE, "not on PATH; only needed to work through it", install)
+            continue
+        try:
+            ran = subprocess.run(
+                [location, "--version"], capture_output=True, text=True, timeout=VERSION_SECONDS, check=False,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as fault:
+            yield Check("agents", name, State.NOTE, f"{location} does not run: {fault}", install)
+            continue
+        yield Check("agents", name, State.OK, f"{ran.stdout.strip() or 'no version told'} ({location})")
+
+
+def _show(checks: list[Check], missing: list[Check]) -> None:
+    marks = {State.OK: ("ok", "green"), State.MISSING: ("MISSING", "bold red"), State.NOTE: ("note", "yellow")}
+    out = console()
+    width = max(len(check.name) for check in checks)
+    area = ""
+    for check in checks:
+        if check.area != area:
+            area = check.area
+            out.print(f"\n{area.capitalize()}", style="bold")
+        word, style = marks[check.state]
+        out.print(f"  {word:<8}", style=style, end="")
+        out.print(f"{check.name:<{width}}  {check.detail}")
+        if check.fix and check.state is not State.OK:
+            out.print(f"  {'':<8}{'':<{width}}  to mend: {check.fix}", style="cyan")
+    if missing:
+        names = ", ".join(check.name for check in missing)
+        out.print(f"\n{len(missing)} missing: {names}", style="bold red")
+    else:
+        out.print("\nEverything needed is there.", style="bold green")

@@ -1,0 +1,79 @@
+"""What the operating system must bring is found, and the command that installs it is right for the platform."""
+
+import pytest
+
+from metaforge.cli import system
+from metaforge.cli.system import LIBRARIES, PROGRAMS, install_command, missing_needs, packages_for, system_needs
+
+EVERY_LIBRARY = {need.name for need in LIBRARIES}
+
+
+def nothing(name: str) -> None:
+    return None
+
+
+def everything(name: str) -> str:
+    return f"/usr/bin/{name}"
+
+
+def test_nothing_is_missing_where_everything_is_there():
+    assert missing_needs(system_needs("linux"), everything, EVERY_LIBRARY) == []
+
+
+def test_a_bare_machine_misses_everything():
+    assert missing_needs(system_needs("linux"), nothing, ()) == list(PROGRAMS + LIBRARIES)
+
+
+def test_one_missing_library_is_named():
+    missing = missing_needs(system_needs("linux"), everything, EVERY_LIBRARY - {"libGLU.so.1"})
+    assert [need.apt for need in missing] == ["libglu1-mesa"]
+
+
+def test_a_library_that_serves_as_well_is_enough():
+    without = EVERY_LIBRARY - {"libOSMesa.so.8"}
+    assert missing_needs(system_needs("linux"), everything, without | {"libEGL.so.1"}) == []
+    assert [need.name for need in missing_needs(system_needs("linux"), everything, without)] == ["libOSMesa.so.8"]
+
+
+def test_macs_need_only_the_solver():
+    assert [need.name for need in system_needs("darwin")] == ["ccx"]
+
+
+@pytest.mark.parametrize(
+    ("manager", "is_root", "command"),
+    [
+        ("apt-get", True, "apt-get install -y calculix-ccx bubblewrap"),
+        ("apt-get", False, "sudo apt-get install -y calculix-ccx bubblewrap"),
+        ("dnf", False, "sudo dnf install -y calculix-ccx bubblewrap"),
+        ("pacman", False, "sudo pacman -S --needed --noconfirm bubblewrap && yay -S --needed calculix-ccx"),
+        ("", False, "install with your system's package manager: ccx, bwrap"),
+    ],
+)
+def test_each_package_manager_gets_its_own_command(manager, is_root, command):
+    assert install_command(PROGRAMS, manager, is_root=is_root, platform="linux") == command
+
+
+def test_brew_never_runs_as_root():
+    command = install_command(system_needs("darwin"), "brew", is_root=False, platform="darwin")
+    assert command == "brew install costerwi/homebrew-calculix/calculix-ccx"
+
+
+def test_windows_is_sent_to_wsl():
+    assert install_command(PROGRAMS, "", is_root=False, platform="win32").startswith("wsl --install")
+
+
+def test_the_first_package_on_offer_is_taken():
+    needs = [need for need in LIBRARIES if "|" in need.apt]
+    assert packages_for(needs, "apt-get") == ["libosmesa6"]
+    assert packages_for(needs, "apt-get", lambda package: package != "libosmesa6") == ["libegl1"]
+
+
+def test_a_package_that_brings_two_libraries_is_named_once():
+    packages = packages_for(LIBRARIES, "pacman")
+    assert len(packages) == len(set(packages))
+
+
+@pytest.mark.program("gmsh")
+def test_the_libraries_of_this_machine_are_found():
+    # gmsh loads here, so the linker must know every library it is said to need.
+    assert missing_needs(LIBRARIES, libraries=system.known_libraries()) == []
