@@ -1,18 +1,20 @@
 """Run one adapter: `python -m metaforge.tools.run MODULE:CLASS [--http HOST:PORT]`.
 
-The first thing it does is take stdout away from everything imported later.
+The first thing it does is take stdin and stdout away from everything imported later.
 """
 
 import argparse
-import asyncio
 import importlib
-import sys
+from typing import TYPE_CHECKING
 
-from metaforge.tools.server import McpToolServer, take_stdout
+if TYPE_CHECKING:
+    from metaforge.tools.server import McpToolServer
 
 
-def load(target: str) -> McpToolServer:
+def load(target: str) -> "McpToolServer":
     """Import `module:Class` and make one."""
+    from metaforge.tools.server import McpToolServer
+
     module, _, name = target.partition(":")
     server = getattr(importlib.import_module(module), name)()
     if not isinstance(server, McpToolServer):
@@ -20,17 +22,36 @@ def load(target: str) -> McpToolServer:
     return server
 
 
+def _limit(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    return name, int(value)
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="metaforge.tools.run", description=__doc__)
     parser.add_argument("target", help="module:Class of the adapter")
     parser.add_argument("--http", metavar="HOST:PORT", help="serve POST /rpc instead of stdio")
+    parser.add_argument("--limit", metavar="NAME=N", type=_limit, action="append", default=[], help="bound the process")
+    parser.add_argument("--guard", metavar="PID", type=int, help="end every descendant when this or process PID ends")
     options = parser.parse_args(argv)
+    if options.guard:
+        from metaforge.tools.guard import fork_under_guard
+
+        fork_under_guard(options.guard)
+    if options.limit:
+        from metaforge.tools.guard import apply_limits
+
+        apply_limits(dict(options.limit))
     if options.http:
+        import asyncio
+
         host, _, port = options.http.rpartition(":")
         asyncio.run(load(options.target).start_http(host or "127.0.0.1", int(port)))
         return
-    writer = take_stdout()
-    load(options.target).serve(sys.stdin.buffer, writer)
+    from metaforge.tools.server import take_stdin, take_stdout
+
+    reader, writer = take_stdin(), take_stdout()
+    load(options.target).serve(reader, writer)
 
 
 if __name__ == "__main__":

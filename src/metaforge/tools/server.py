@@ -12,7 +12,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -23,6 +24,7 @@ from metaforge.protocol import jsonrpc
 from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, ToolContext
+from metaforge.tools.guard import limit_cpu
 from metaforge.tools.manifest import Need
 from metaforge.tools.tool import MarkedTool
 
@@ -51,6 +53,7 @@ class McpToolServer:
         self._marked: dict[str, MarkedTool] = {}
         self._started = time.monotonic()
         self._last_invocation: datetime | None = None
+        self._scratch: Path | None = None
         self._emit: Callable[[Message], None] = lambda message: None
         for method in self._methods():
             marked = MarkedTool(adapter_id, self.needs, method)
@@ -71,6 +74,14 @@ class McpToolServer:
     def manifests(self) -> list[ToolManifest]:
         """Return every tool's manifest, in a fixed order."""
         return [marked.manifest() for marked in self._marked.values()] + list(self._manifests.values())
+
+    def marked(self, tool_id: str) -> MarkedTool | None:
+        """Return the method that serves a tool, or None."""
+        return self._marked.get(tool_id)
+
+    def handler(self, tool_id: str) -> Handler | None:
+        """Return the handler that was registered for a tool, or None."""
+        return self._handlers.get(tool_id)
 
     def warm_up(self) -> None:
         """Import what is slow. Called once in a worker before its first call; the default does nothing."""
@@ -124,9 +135,12 @@ class McpToolServer:
         tool_id, arguments = str(params.get("tool_id")), params.get("arguments") or {}
         started = time.perf_counter()
         self._last_invocation = datetime.now(UTC)
-        scratch = Path(tempfile.mkdtemp(prefix="call-"))
+        scratch = self._take_scratch()
         ctx = self._context(request_id, params, scratch)
-        previous = Path.cwd()
+        if params.get("max_cpu_seconds"):
+            marked = self._marked.get(tool_id)
+            limit_cpu(int(params["max_cpu_seconds"]), sealed=bool(marked and marked.mark.runs_caller_code))
+        previous = os.getcwd()
         os.chdir(scratch)
         try:
             answer = await self._run(tool_id, arguments, ctx)
@@ -135,13 +149,32 @@ class McpToolServer:
             raise
         finally:
             os.chdir(previous)
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._put_scratch(scratch)
         return {
             "tool_id": tool_id,
             "status": "success",
             "duration_ms": round((time.perf_counter() - started) * 1000, 3),
             **answer,
         }
+
+    def _take_scratch(self) -> Path:
+        """Return an empty folder. One is kept from call to call: making and removing it costs more than an echo."""
+        scratch, self._scratch = self._scratch, None
+        if scratch is None:
+            scratch = Path(tempfile.mkdtemp(prefix="call-"))
+            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        return scratch
+
+    def _put_scratch(self, scratch: Path) -> None:
+        try:
+            with os.scandir(scratch) as entries:
+                used = next(entries, None) is not None
+        except OSError:
+            return
+        if used:
+            shutil.rmtree(scratch, ignore_errors=True)
+        elif self._scratch is None:
+            self._scratch = scratch
 
     def _context(self, request_id: jsonrpc.RequestId, params: Message, scratch: Path) -> ToolContext:
         workspace = Path(os.environ.get(WORKSPACE) or Path.cwd())
@@ -180,35 +213,62 @@ class McpToolServer:
     async def start_stdio(self) -> None:
         """Serve newline-delimited JSON-RPC until stdin closes.
 
-        stdout belongs to the protocol: it is moved to a private descriptor, and whatever a library prints there
-        goes to stderr instead.
+        stdin and stdout belong to the protocol: both are moved to private descriptors; whatever a library prints
+        goes to stderr instead, and a program started here finds an empty stdin.
         """
-        self.serve(sys.stdin.buffer, take_stdout())
+        # Served in a thread of its own: the caller's event loop stays free, and tools may start loops of theirs.
+        await asyncio.to_thread(self.serve, take_stdin(), take_stdout())
 
     def serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
         """Answer requests one after another. Blocking on purpose: a worker has one call and one thread."""
+        descriptor = writer.fileno()
 
         def emit(message: Message) -> None:
-            writer.write(jsonrpc.encode(message) + b"\n")
-            writer.flush()
+            pending = memoryview(jsonrpc.encode(message) + b"\n")
+            while pending:
+                pending = pending[os.write(descriptor, pending) :]
 
         self._emit = emit
-        runner = asyncio.Runner()
         self.warm_up()
         emit(jsonrpc.notification("worker/ready", {"adapter_id": self.adapter_id, "version": self.version}))
-        with runner:
+        with asyncio.Runner() as runner:
+            drive = runner.run if self._may_wait() else _drive
             for line in iter(reader.readline, b""):
                 if not line.strip():
                     continue
-                reply = runner.run(self._answer(line))
+                reply = drive(self._answer(line))
                 if reply is not None:
                     emit(reply)
+
+    def _may_wait(self) -> bool:
+        """Whether any tool needs an event loop: entering one for each call would double the cost of a small call."""
+        return bool(self._handlers) or any(marked.is_async for marked in self._marked.values())
 
     async def start_http(self, host: str = "0.0.0.0", port: int = 8080) -> None:
         """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time."""
         from metaforge.tools.http import serve_http
 
         await serve_http(self, host, port)
+
+
+def _drive(answer: Coroutine[Any, Any, Message | None]) -> Message | None:
+    """Run a coroutine that waits for nothing."""
+    try:
+        answer.send(None)
+    except StopIteration as done:
+        reply: Message | None = done.value
+        return reply
+    answer.close()
+    raise RuntimeError("a tool that is no coroutine function waited for an event loop")
+
+
+def take_stdin() -> BinaryIO:
+    """Return the real stdin as a private stream, and point descriptor 0 at nothing."""
+    private = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return os.fdopen(private, "rb")
 
 
 def take_stdout() -> BinaryIO:

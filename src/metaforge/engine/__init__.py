@@ -1,0 +1,1 @@
+"""Runs calls: workers started, boxed, watched and ended; their files collected."""

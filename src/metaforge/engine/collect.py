@@ -1,0 +1,279 @@
+"""A call's files: judged, stored by content, and placed in the workspace, all of them or none."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from metaforge.core.errors import FailureMode, OverLimit, ToolError
+from metaforge.core.ids import sha256_file
+from metaforge.store.blobs import BlobStore
+from metaforge.tools.context import Artefact, ImageContent
+
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+MAX_PICTURE_BYTES = 2 << 20
+
+_MIB = 1 << 20
+_INSIDE = ("/output/", "/workspace/")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file below an output folder that may be collected."""
+
+    path: PurePosixPath
+    source: Path
+    size_bytes: int
+    media_type: str
+    role: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Everything one answer names, judged and not yet stored."""
+
+    files: tuple[Found, ...] = ()
+    images: tuple[ImageContent, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+class Collector:
+    """Places files in one workspace.
+
+    Args:
+        workspace: its root.
+        blobs: where contents are kept.
+    """
+
+    def __init__(self, workspace: Path, blobs: BlobStore) -> None:
+        self._workspace = workspace
+        self._blobs = blobs
+
+    def examine(self, answer: dict[str, Any], output: Path, *, max_disk_mb: int) -> Collection:
+        """Judge every file and picture that an answer names.
+
+        Args:
+            answer: the `result` of `tool/call`.
+            output: the folder the tool wrote to.
+            max_disk_mb: what all of it may take, in MiB.
+
+        Raises:
+            ToolError: a file is missing, is no regular file of this folder, or a picture is no PNG.
+            OverLimit: too much was written.
+        """
+        root = output.resolve()
+        files: dict[PurePosixPath, Found] = {}
+        for entry in _named_files(answer):
+            found = _find(root, entry.get("path"), str(entry.get("media_type") or ""), str(entry.get("role") or ""))
+            files[found.path] = found
+        images = []
+        for entry in answer.get("pictures") or ():
+            found = _find(root, entry.get("path"), "image/png", "picture")
+            images.append(ImageContent(_png(found), str(entry.get("caption") or "")))
+            files.setdefault(found.path, found)
+        collection = Collection(tuple(files.values()), tuple(images))
+        if collection.size_bytes > max_disk_mb * _MIB:
+            raise OverLimit(
+                f"The tool wrote {collection.size_bytes / _MIB:.0f} MB, more than the {max_disk_mb} MB it may write",
+                kind="disk_limit",
+                fix="ask for less: a coarser mesh, fewer saved steps",
+                failure_mode=FailureMode.LIMIT,
+                limit_mb=max_disk_mb,
+            )
+        return collection
+
+    def place(self, files: Iterable[Found], *, overwrite: bool) -> tuple[Artefact, ...]:
+        """Store every file and put it at its place in the workspace; nothing is placed unless all can be.
+
+        Args:
+            overwrite: whether files with other content may be replaced.
+
+        Raises:
+            ToolError: kind `output_exists` when a file is there with other content; `output_unwritable`.
+        """
+        root = self._workspace.resolve()
+        artefacts: list[Artefact] = []
+        wanted: list[tuple[Artefact, Path]] = []
+        for file in files:
+            sha256 = self._blobs.put_file(file.source)
+            artefact = self._artefact(root, file, sha256)
+            if self._must_write(root, artefact, overwrite=overwrite):
+                wanted.append((artefact, self._blobs.path_of(sha256)))
+            artefacts.append(artefact)
+        if wanted:
+            _write_all(root, wanted, overwrite=overwrite)
+        return tuple(artefacts)
+
+    def _artefact(self, root: Path, file: Found, sha256: str) -> Artefact:
+        target = root / file.path
+        return Artefact(
+            path=str(file.path), absolute_path=str(target), sha256=sha256,
+            size_bytes=file.size_bytes, media_type=file.media_type, role=file.role,
+        )  # fmt: skip
+
+    def _must_write(self, root: Path, artefact: Artefact, *, overwrite: bool) -> bool:
+        target = Path(artefact.absolute_path)
+        parent = target.parent.resolve()
+        if not parent.is_relative_to(root):
+            raise ToolError(
+                f"{artefact.path} would lie outside the workspace, at {parent}",
+                kind="output_outside", where=artefact.path, fix="name an output path without links that lead out",
+            )  # fmt: skip
+        try:
+            there = target.lstat()
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            raise _not_a_file(artefact, "a folder above it is a file") from None
+        if stat.S_ISDIR(there.st_mode):
+            raise _not_a_file(artefact, "it is a folder")
+        if (
+            stat.S_ISREG(there.st_mode)
+            and there.st_size == artefact.size_bytes
+            and sha256_file(target) == artefact.sha256
+        ):
+            return False
+        if not overwrite:
+            raise _exists(artefact)
+        return True
+
+
+def _named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    files = answer.get("files")
+    if files is None:
+        files = [{"path": path} for path in answer.get("output_files") or ()]
+    return list(files)
+
+
+def _find(root: Path, name: object, media_type: str, role: str) -> Found:
+    text = str(name or "")
+    for prefix in _INSIDE:
+        text = text.removeprefix(prefix)
+    path = PurePosixPath(text)
+    if not text or path.is_absolute() or ".." in path.parts or "\0" in text:
+        raise _broken(text, "its path is not relative to the output folder")
+    source = root / path
+    try:
+        about = source.lstat()
+        real = source.resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _broken(text, "the tool said it wrote it, and it is not there") from None
+    except OSError as fault:
+        raise _broken(text, f"it cannot be read: {fault.strerror or fault}") from None
+    if real != source or not stat.S_ISREG(about.st_mode):
+        raise _broken(text, "it is a link or no regular file")
+    return Found(path, source, about.st_size, media_type or "application/octet-stream", role)
+
+
+def _png(found: Found) -> bytes:
+    if found.size_bytes > MAX_PICTURE_BYTES:
+        raise _broken(
+            str(found.path), f"the picture has {found.size_bytes / _MIB:.1f} MB, more than {MAX_PICTURE_BYTES // _MIB}"
+        )
+    content = found.source.read_bytes()
+    if not content.startswith(PNG_SIGNATURE):
+        raise _broken(str(found.path), "the picture is no PNG")
+    return content
+
+
+def _broken(path: str, reason: str) -> ToolError:
+    return ToolError(
+        f"The output file {path or '(unnamed)'} is refused: {reason}. Nothing was placed in the workspace",
+        kind="output_invalid", where=path, fix="this is a fault of the adapter: report it with the call id",
+        failure_mode=FailureMode.ENVIRONMENT,
+    )  # fmt: skip
+
+
+def _exists(artefact: Artefact) -> ToolError:
+    return ToolError(
+        f"{artefact.path} exists with other content and was left as it is; nothing was placed in the workspace",
+        kind="output_exists", where=artefact.path,
+        fix="choose another output path, or pass overwrite: true to replace it", path=artefact.path,
+    )  # fmt: skip
+
+
+def _not_a_file(artefact: Artefact, reason: str) -> ToolError:
+    return ToolError(
+        f"{artefact.path} cannot be written: {reason}",
+        kind="output_unwritable", where=artefact.path, fix="choose another output path",
+    )  # fmt: skip
+
+
+def _write_all(root: Path, wanted: list[tuple[Artefact, Path]], *, overwrite: bool) -> None:
+    """Write beside each place first, so that only renames are left when everything is known to fit."""
+    owner = root.stat()
+    staged: list[tuple[Path, Artefact]] = []
+    made: list[Path] = []
+    placed: list[Path] = []
+    try:
+        for artefact, blob in wanted:
+            target = Path(artefact.absolute_path)
+            made += _make_parents(target.parent, owner)
+            temporary = target.with_name(f".{target.name[:200]}.{os.urandom(4).hex()}.tmp")
+            staged.append((temporary, artefact))
+            _copy(blob, temporary, owner)
+        for temporary, artefact in staged:
+            target = Path(artefact.absolute_path)
+            if overwrite:
+                temporary.replace(target)
+            else:
+                # A link fails where a rename would silently replace what someone put there meanwhile.
+                _link(temporary, target, artefact)
+                placed.append(target)
+    except (OSError, ToolError) as fault:
+        for path in [*placed, *(temporary for temporary, _ in staged)]:
+            path.unlink(missing_ok=True)
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(fault, ToolError):
+            raise
+        raise ToolError(
+            f"The output files could not be placed in the workspace: {fault}",
+            kind="output_unwritable", fix="see that the workspace is writable and its disk not full",
+            failure_mode=FailureMode.ENVIRONMENT,
+        ) from fault  # fmt: skip
+
+
+def _link(temporary: Path, target: Path, artefact: Artefact) -> None:
+    try:
+        os.link(temporary, target, follow_symlinks=False)
+    except FileExistsError:
+        raise _exists(artefact) from None
+    except OSError:
+        # A file system without hard links.
+        if os.path.lexists(target):
+            raise _exists(artefact) from None
+        temporary.rename(target)
+        return
+    temporary.unlink()
+
+
+def _copy(blob: Path, temporary: Path, owner: os.stat_result) -> None:
+    with blob.open("rb") as source, temporary.open("xb") as target:
+        shutil.copyfileobj(source, target, _MIB)
+        _give(target.fileno(), owner)
+
+
+def _make_parents(folder: Path, owner: os.stat_result) -> list[Path]:
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir()
+        _give(each, owner)
+    return missing[::-1]
+
+
+def _give(what: int | Path, owner: os.stat_result) -> None:
+    """Let the workspace's owner have it, when the server runs as root for someone else."""
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(what, owner.st_uid, owner.st_gid)

@@ -1,0 +1,87 @@
+"""An adapter's health: measured where a worker is up, probed where none is."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from metaforge.engine import processes
+from metaforge.engine.breaker import Breaker
+from metaforge.engine.worker import Worker
+from metaforge.tools.manifest import AdapterManifest, Tool
+from metaforge.tools.source import AdapterHealth, AdapterState
+
+AdapterProbe = Callable[[Tool], tuple[str, str] | None]
+"""Returns (reason, the command that mends it) when a tool's programs or modules are missing, else None."""
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What a source knows of its workers when it is asked."""
+
+    workers: Sequence[Worker]
+    starting_count: int
+    breaker: Breaker
+    answered: bool
+    """An idle worker answered just now."""
+    error: str
+    last_call: datetime | None
+    held_by: dict[str, Any]
+
+
+def health_of(manifest: AdapterManifest, report: WorkerReport, probe: AdapterProbe | None) -> AdapterHealth:
+    """Return one adapter's row of the health roll-up."""
+    missing = [told for tool in manifest.tools if probe is not None and (told := probe(tool))]
+    error = install = ""
+    if report.error:
+        error = report.error
+    elif missing and len(missing) == len(manifest.tools):
+        error, install = missing[0]
+    elif report.breaker.state == "open":
+        error = f"it failed to start {report.breaker.failures} times in a row: {report.breaker.reason}"
+    return AdapterHealth(
+        adapter_id=manifest.adapter_id,
+        version=manifest.version,
+        tools_registered=len(manifest.tools),
+        reachable=not error,
+        state=AdapterState.DOWN if error else _state(report),
+        error=error,
+        install=install,
+        detail=_detail(report, missing),
+    )
+
+
+def _state(report: WorkerReport) -> AdapterState:
+    if report.workers:
+        return AdapterState.READY
+    return AdapterState.STARTING if report.starting_count else AdapterState.IDLE
+
+
+def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, Any]:
+    now = time.monotonic()
+    detail: dict[str, Any] = {"sandbox": report.held_by}
+    workers = [worker for worker in report.workers if worker.alive]
+    if workers:
+        detail["workers"] = [
+            {
+                "pid": worker.box.pid,
+                "rss_mb": processes.rss_mb(worker.box.processes()),
+                "calls_served": worker.calls_served,
+            }
+            for worker in workers
+        ]
+        detail["uptime_seconds"] = round(now - min(worker.started for worker in workers), 3)
+    if report.breaker.failures:
+        detail["breaker"] = {
+            "state": report.breaker.state,
+            "failed_starts_count": report.breaker.failures,
+            "reason": report.breaker.reason,
+        }
+    if junk := next((worker.junk for worker in workers if worker.junk), ""):
+        detail["stdout_junk"] = junk
+    if report.last_call is not None:
+        detail["last_invocation"] = report.last_call.isoformat()
+    if missing:
+        detail["missing"] = [{"reason": reason, "install": install} for reason, install in dict.fromkeys(missing)]
+    return detail

@@ -1,0 +1,277 @@
+"""The workers of one adapter: one call at a time each, started when needed, retired when idle or used up."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from metaforge.core.errors import MetaForgeError, ToolUnavailable
+from metaforge.engine.breaker import Breaker
+from metaforge.engine.processes import free_memory_mb
+from metaforge.engine.worker import Worker
+from metaforge.telemetry.logs import event
+
+
+class WorkerPool:
+    """Hands out workers, first come first served.
+
+    Args:
+        start: starts one and returns it ready; raises MetaForgeError when it cannot.
+        max_workers: how many may live at once.
+        idle_seconds: a worker unused for this long is retired.
+        prestart: whether workers may be started ahead of a call at all.
+        prestart_free_mb: and how much memory in MiB must then be free.
+    """
+
+    def __init__(
+        self,
+        adapter_id: str,
+        start: Callable[[], Awaitable[Worker]],
+        *,
+        max_workers: int,
+        idle_seconds: float,
+        prestart: bool = True,
+        prestart_free_mb: int = 0,
+        breaker: Breaker | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        free_mb: Callable[[], float] = free_memory_mb,
+    ) -> None:
+        self.adapter_id = adapter_id
+        self.breaker = breaker or Breaker(clock=clock)
+        self._start = start
+        self._max_workers = max_workers
+        self._idle_seconds = idle_seconds
+        self._may_prestart = prestart
+        self._prestart_free_mb = prestart_free_mb
+        self._clock = clock
+        self._free_mb = free_mb
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._waiters: deque[asyncio.Future[Worker]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    @property
+    def workers(self) -> list[Worker]:
+        """Those that are up."""
+        return [*self._idle, *self._busy]
+
+    @property
+    def idle(self) -> list[Worker]:
+        return list(self._idle)
+
+    @property
+    def starting_count(self) -> int:
+        return len(self._starting)
+
+    # -- handing out ---------------------------------------------------------------------------------------------
+
+    def take(self) -> Worker | None:
+        """Return an idle worker, or None: then `wait` for one."""
+        while self._idle and not self._waiters:
+            worker = self._idle.pop()
+            if worker.alive and not worker.spoiled:
+                self._busy.add(worker)
+                return worker
+            self._finish(worker.kill())
+        return None
+
+    def wait(self) -> "asyncio.Future[Worker]":
+        """Return a future of the next free worker; one is started where there is room.
+
+        A future that was given a worker and is not used must be handed back by `give_up`. Raises ToolUnavailable or
+        ToolCrashed through the future when none can be started.
+        """
+        future: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        if self._closed:
+            future.set_exception(ToolUnavailable(f"{self.adapter_id} is shutting down", reason="shutting down"))
+            return future
+        self._waiters.append(future)
+        if self._idle:
+            self._offer(self._idle.pop())
+        else:
+            self._fill()
+        return future
+
+    def give_up(self, future: "asyncio.Future[Worker]") -> None:
+        """Stop waiting; a worker that was just given is taken back."""
+        if not future.done():
+            future.cancel()
+            self._waiters.remove(future)
+        elif not future.cancelled() and future.exception() is None:
+            self.release(future.result())
+
+    def release(self, worker: Worker) -> None:
+        """Take a worker back after its call."""
+        self._busy.discard(worker)
+        if self._closed or worker.spoiled or not worker.alive:
+            self._finish(worker.kill())
+            self._fill()
+            return
+        self._offer(worker)
+
+    async def discard(self, worker: Worker) -> None:
+        """End a worker, and return when its processes are gone; a spare is started where memory allows."""
+        self._busy.discard(worker)
+        ending = self._finish(worker.kill())
+        self._fill()
+        await outlast(ending)
+
+    def _offer(self, worker: Worker) -> None:
+        while self._waiters:
+            future = self._waiters.popleft()
+            if not future.done():
+                self._busy.add(worker)
+                future.set_result(worker)
+                return
+        worker.idle_since = self._clock()
+        self._idle.append(worker)
+        if self._timer is None:
+            self._arm(self._idle_seconds)
+
+    # -- starting ------------------------------------------------------------------------------------------------
+
+    def prestart(self) -> None:
+        """Start one worker ahead of a call, where there is none yet and memory allows."""
+        if not self._may_prestart or self._closed or self._idle or self._starting or self._room() < 1:
+            return
+        if self._free_mb() > self._prestart_free_mb and self.breaker.admit():
+            self._begin()
+
+    def _room(self) -> int:
+        return self._max_workers - len(self._idle) - len(self._busy) - len(self._starting)
+
+    def _fill(self) -> None:
+        """Start what the waiting calls need."""
+        while self._waiters and self._waiters[0].done():
+            self._waiters.popleft()
+        needed = sum(not future.done() for future in self._waiters) - len(self._starting)
+        for _ in range(min(needed, self._room())):
+            if not self.breaker.admit():
+                break
+            self._begin()
+        if self._waiters and not self._starting and not self._busy and self.breaker.state != "closed":
+            self._refuse_waiters()
+
+    def _begin(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._bring_up())
+        self._starting.add(task)
+
+    async def _bring_up(self) -> None:
+        task = asyncio.current_task()
+        try:
+            worker = await self._start()
+        except asyncio.CancelledError:
+            self._ended_start(task)
+            self.breaker.release()
+            raise
+        except MetaForgeError as fault:
+            self._ended_start(task)
+            self._note_failed_start(fault)
+            return
+        self._ended_start(task)
+        self.breaker.succeed()
+        if self._closed:
+            self._finish(worker.kill())
+            return
+        worker.ended.add_done_callback(lambda _: self._forget(worker))
+        self._offer(worker)
+
+    def _ended_start(self, task: "asyncio.Task[Any] | None") -> None:
+        if task is not None:
+            self._starting.discard(task)
+
+    def _note_failed_start(self, fault: MetaForgeError) -> None:
+        self.breaker.fail(fault.message)
+        event(
+            "adapter_start_failed", "warning",
+            adapter_id=self.adapter_id, error=fault.message, failures=self.breaker.failures,
+        )  # fmt: skip
+        while self._waiters:
+            future = self._waiters.popleft()
+            if not future.done():
+                future.set_exception(fault)
+                break
+        self._fill()
+
+    def _refuse_waiters(self) -> None:
+        breaker = self.breaker
+        while self._waiters:
+            future = self._waiters.popleft()
+            if not future.done():
+                future.set_exception(
+                    ToolUnavailable(
+                        f"{self.adapter_id} failed to start {breaker.failures} times in a row: {breaker.reason}. "
+                        f"It is tried again in {breaker.seconds_left:.0f} s; `metaforge doctor` says what is missing",
+                        reason=breaker.reason, retry_after_seconds=round(breaker.seconds_left, 1),
+                    )
+                )  # fmt: skip
+
+    # -- ending --------------------------------------------------------------------------------------------------
+
+    def _forget(self, worker: Worker) -> None:
+        """An idle worker died by itself."""
+        if worker in self._idle:
+            self._idle.remove(worker)
+            self._finish(worker.kill())
+
+    def _arm(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.retire_idle)
+
+    def retire_idle(self) -> None:
+        """End the workers that were idle too long."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock()
+        kept = [worker for worker in self._idle if now - worker.idle_since < self._idle_seconds]
+        for worker in self._idle:
+            if worker not in kept:
+                event("worker_retired", adapter_id=self.adapter_id, pid=worker.box.pid, calls=worker.calls_served)
+                self._finish(worker.kill())
+        self._idle = kept
+        if kept and not self._closed:
+            oldest = min(worker.idle_since for worker in kept)
+            self._arm(max(0.01, oldest + self._idle_seconds - now))
+
+    def _finish(self, ending: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(ending)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        return task
+
+    async def close(self) -> None:
+        """End every worker; all are gone when this returns."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for future in self._waiters:
+            if not future.done():
+                future.set_exception(ToolUnavailable(f"{self.adapter_id} is shutting down", reason="shutting down"))
+                future.exception()
+        self._waiters.clear()
+        for task in self._starting:
+            task.cancel()
+        for worker in self.workers:
+            self._finish(worker.kill())
+        self._idle.clear()
+        while pending := [*self._starting, *self._ending]:
+            await asyncio.wait(pending)
+
+
+async def outlast(task: "asyncio.Task[Any]") -> None:
+    """Wait for a task to its end, even when cancelled meanwhile; the cancellation then goes on."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                break
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError

@@ -1,0 +1,265 @@
+"""`ProcessSource`: the tools of one adapter, run in supervised processes of this machine."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from metaforge.core.errors import MetaForgeError, OverLimit
+from metaforge.engine import faults
+from metaforge.engine.box import empty
+from metaforge.engine.collect import Collection, Collector
+from metaforge.engine.health import AdapterProbe, WorkerReport, health_of
+from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, largest
+from metaforge.engine.outcome import outcome_of
+from metaforge.engine.pool import WorkerPool, outlast
+from metaforge.engine.worker import Worker, WorkerGone
+from metaforge.settings import Settings
+from metaforge.tools.context import Invocation, Outcome
+from metaforge.tools.manifest import AdapterManifest, Tool
+from metaforge.tools.source import AdapterHealth
+
+START_SECONDS = 120.0
+"""A CAD kernel loads in two seconds; on a cold and busy machine it may take a minute."""
+
+_INLINE_BYTES = 4 << 20
+"""Files up to this size are stored at once; more is left to a thread."""
+
+
+class _Expired(Exception):
+    """The deadline passed."""
+
+
+class ProcessSource:
+    """A ToolSource over a pool of workers.
+
+    Args:
+        manifest: the adapter as its manifest tells it.
+        launcher: starts its workers.
+        collector: takes the files of its calls.
+        settings: pool sizes and limits.
+        probe: says why a tool cannot run here, for health.
+    """
+
+    def __init__(
+        self,
+        manifest: AdapterManifest,
+        launcher: Launcher,
+        collector: Collector,
+        settings: Settings,
+        *,
+        probe: AdapterProbe | None = None,
+        max_workers: int | None = None,
+        idle_seconds: float | None = None,
+    ) -> None:
+        self._manifest = manifest
+        self._launcher = launcher
+        self._collector = collector
+        self._probe = probe
+        self._max_output_mb = settings.max_output_mb
+        self._last_call: datetime | None = None
+        self._memory_mb = largest(manifest, "max_memory_mb", DEFAULT_MEMORY_MB)
+        self.pool = WorkerPool(
+            manifest.adapter_id,
+            self._start,
+            max_workers=max_workers or settings.max_workers,
+            idle_seconds=idle_seconds or settings.idle_seconds,
+            prestart=settings.prestart,
+            prestart_free_mb=settings.prestart_free_mb,
+        )
+
+    @property
+    def manifest(self) -> AdapterManifest:
+        return self._manifest
+
+    def prestart(self) -> None:
+        """Start a worker in the background where memory allows."""
+        if self._probe is None or not all(self._probe(tool) for tool in self._manifest.tools):
+            self.pool.prestart()
+
+    async def close(self) -> None:
+        """End every worker of this adapter."""
+        await self.pool.close()
+
+    async def _start(self) -> Worker:
+        worker = Worker(self._manifest.adapter_id, self._max_output_mb)
+        try:
+            await worker.launch(self._launcher)
+            async with asyncio.timeout(START_SECONDS):
+                await worker.ready
+        except WorkerGone:
+            fault = await worker.explain_end(starting=True)
+            await worker.kill()
+            raise fault from None
+        except TimeoutError:
+            await worker.kill()
+            raise faults.slow_start(self._manifest.adapter_id, START_SECONDS) from None
+        except BaseException:
+            await worker.kill()
+            raise
+        return worker
+
+    # -- a call --------------------------------------------------------------------------------------------------
+
+    async def call(self, tool: Tool, arguments: dict[str, Any], invocation: Invocation) -> Outcome:
+        """Run one call in a worker of its own."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        self._last_call = datetime.now(UTC)
+        worker = self.pool.take()
+        if worker is None:
+            worker = await self._wait_for_worker(invocation.timeout_seconds)
+        waited = loop.time() - started
+        try:
+            answer = await self._ask(worker, tool, arguments, invocation, invocation.timeout_seconds - waited, waited)
+            if tool.runs_caller_code:
+                # What a caller's code left running could still change the files.
+                await worker.kill()
+            files = await self._collect(worker, tool, answer, invocation)
+        except asyncio.CancelledError:
+            await self.pool.discard(worker)
+            raise
+        except MetaForgeError:
+            await self._give_back(worker, tool)
+            raise
+        except BaseException:
+            await self.pool.discard(worker)
+            raise
+        await self._give_back(worker, tool)
+        return files
+
+    async def _wait_for_worker(self, seconds: float) -> Worker:
+        future = self.pool.wait()
+        timer = _expire(future, seconds)
+        try:
+            return await future
+        except _Expired:
+            raise faults.deadline_passed(seconds, seconds) from None
+        except asyncio.CancelledError:
+            self.pool.give_up(future)
+            raise
+        finally:
+            timer.cancel()
+
+    async def _ask(
+        self, worker: Worker, tool: Tool, arguments: dict[str, Any], invocation: Invocation, left: float, waited: float
+    ) -> dict[str, Any]:
+        limits = tool.limits
+        cpu_seconds = limits.max_cpu_seconds or DEFAULT_CPU_SECONDS
+        box = worker.box
+        box.limit_memory(limits.max_memory_mb or DEFAULT_MEMORY_MB)
+        params = {
+            "tool_id": tool.id, "arguments": arguments, "timeout_seconds": left, "call_id": invocation.call_id,
+            "trace_id": invocation.trace_id, "overwrite": invocation.overwrite, "output_dir": box.output_inside,
+            "max_cpu_seconds": cpu_seconds,
+        }  # fmt: skip
+        number = worker.request("tool/call", params, invocation.progress)
+        future = worker.answer(number)
+        timer = _expire(future, left)
+        worker.watch()
+        try:
+            message = await future
+        except _Expired:
+            worker.spoiled = True
+            await worker.kill()
+            raise faults.deadline_passed(invocation.timeout_seconds, waited) from None
+        except WorkerGone:
+            raise await worker.explain_end(cpu_seconds=cpu_seconds) from None
+        finally:
+            timer.cancel()
+            worker.unwatch()
+            worker.forget(number)
+            worker.calls_served += 1
+        error = message.get("error")
+        if error is None:
+            result = message.get("result")
+            return result if isinstance(result, dict) else {}
+        raise self._refusal(worker, error)
+
+    def _refusal(self, worker: Worker, error: dict[str, Any]) -> MetaForgeError:
+        """Return an error answer as an exception; a program that was killed for memory explains more than its own."""
+        fault = faults.rebuild(error, memory_mb=worker.box.memory_mb)
+        if worker.memory_was_short():
+            fault = faults.out_of_memory(worker.box.memory_mb)
+        if isinstance(fault, OverLimit) and fault.kind == "memory_limit":
+            worker.spoiled = True
+        return fault
+
+    async def _collect(self, worker: Worker, tool: Tool, answer: dict[str, Any], invocation: Invocation) -> Outcome:
+        if not (answer.get("files") or answer.get("pictures") or answer.get("output_files")):
+            return outcome_of(tool, answer, meta=_meta(answer))
+        found = self._collector.examine(
+            answer, worker.box.output, max_disk_mb=tool.limits.max_disk_mb or DEFAULT_DISK_MB
+        )
+        artefacts = await self._place(found, overwrite=invocation.overwrite)
+        return outcome_of(tool, answer, artefacts, found.images, meta=_meta(answer))
+
+    async def _place(self, found: Collection, *, overwrite: bool) -> Any:
+        if found.size_bytes <= _INLINE_BYTES:
+            return self._collector.place(found.files, overwrite=overwrite)
+        task = asyncio.create_task(asyncio.to_thread(self._collector.place, found.files, overwrite=overwrite))
+        # A thread cannot be stopped: the output folder must outlive it.
+        await outlast(task)
+        return task.result()
+
+    async def _give_back(self, worker: Worker, tool: Tool) -> None:
+        if tool.runs_caller_code:
+            worker.spoiled = True
+        if worker.spoiled or not worker.alive:
+            await self.pool.discard(worker)
+            self.pool.prestart()
+            return
+        with suppress(FileNotFoundError):
+            empty(worker.box.output)
+        self.pool.release(worker)
+
+    # -- health --------------------------------------------------------------------------------------------------
+
+    async def health(self, timeout_seconds: float) -> AdapterHealth:
+        """Ask an idle worker, or look for the programs when none is up."""
+        pool = self.pool
+        answered, error = False, ""
+        if idle := pool.take():
+            answered, error = await self._greet(idle, timeout_seconds)
+        report = WorkerReport(
+            workers=pool.workers,
+            starting_count=pool.starting_count,
+            breaker=pool.breaker,
+            answered=answered,
+            error=error,
+            last_call=self._last_call,
+            held_by=self._launcher.describe(),
+        )
+        return health_of(self._manifest, report, self._probe)
+
+    async def _greet(self, worker: Worker, seconds: float) -> tuple[bool, str]:
+        number = worker.request("health/check", {})
+        future = worker.answer(number)
+        timer = _expire(future, seconds)
+        try:
+            await future
+        except _Expired:
+            worker.spoiled = True
+            return False, f"a worker did not answer a health check within {seconds:g} s and is being ended"
+        except (WorkerGone, MetaForgeError):
+            return False, "a worker ended during a health check"
+        finally:
+            timer.cancel()
+            worker.forget(number)
+            self.pool.release(worker)
+        return True, ""
+
+
+def _meta(answer: dict[str, Any]) -> dict[str, Any]:
+    duration = answer.get("duration_ms")
+    return {"adapter_duration_ms": duration} if isinstance(duration, int | float) else {}
+
+
+def _expire(future: "asyncio.Future[Any]", seconds: float) -> asyncio.TimerHandle:
+    """Let a future raise _Expired after some seconds. Cheaper than `asyncio.timeout`, and needs no task."""
+
+    def pass_deadline() -> None:
+        if not future.done():
+            future.set_exception(_Expired())
+
+    return future.get_loop().call_later(max(0.0, seconds), pass_deadline)

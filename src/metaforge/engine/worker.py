@@ -1,0 +1,184 @@
+"""A worker that can be asked: requests matched to answers, progress passed on, its death told to who waits."""
+
+import asyncio
+import time
+from typing import Any
+
+from metaforge.core.errors import MetaForgeError
+from metaforge.engine import faults, processes
+from metaforge.engine.box import Box
+from metaforge.engine.launch import Launcher
+from metaforge.engine.lines import MessageReader
+from metaforge.protocol import jsonrpc
+from metaforge.telemetry.logs import event
+from metaforge.tools.context import Progress
+
+_MIB = 1 << 20
+_WATCH_SECONDS = 0.2
+
+
+class WorkerGone(Exception):
+    """The process ended, or closed its stdout, while an answer was awaited."""
+
+
+class Worker:
+    """One started process of an adapter. Serves one call at a time.
+
+    Args:
+        adapter_id: whose it is, for the log.
+        max_output_mb: the longest answer that is read, in MiB.
+    """
+
+    def __init__(self, adapter_id: str, max_output_mb: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.adapter_id = adapter_id
+        self.started = time.monotonic()
+        self.idle_since = 0.0
+        self.calls_served = 0
+        self.spoiled = False
+        """Not to be used again: its stream or its memory is in doubt."""
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        """Done when it can answer no more, whether or not its process is gone."""
+        self._max_output_mb = max_output_mb
+        self._reader = MessageReader(max_output_mb * _MIB, self._take, self._note_junk, self._overflow)
+        self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
+        self._serial = 0
+        self._box: Box | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._killed_for: MetaForgeError | None = None
+
+    async def launch(self, launcher: Launcher) -> None:
+        """Start the process; `ready` is done when it says so."""
+        self._box = await launcher.launch(self._reader.feed, self._lose)
+        self._box.exited.add_done_callback(lambda _: self._lose())
+
+    @property
+    def box(self) -> Box:
+        if self._box is None:
+            raise RuntimeError("the worker was not launched")
+        return self._box
+
+    @property
+    def junk(self) -> str:
+        """The first text on its stdout that was no message."""
+        return self._reader.junk
+
+    @property
+    def alive(self) -> bool:
+        return not self.ended.done()
+
+    def request(self, method: str, params: dict[str, Any], progress: Progress | None = None) -> int:
+        """Send a request and return its number; `answer` waits for it."""
+        self._serial = number = self._serial + 1
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = (future, progress)
+        if self.ended.done():
+            future.set_exception(WorkerGone())
+        else:
+            self.box.write(jsonrpc.encode(jsonrpc.request(number, method, params)) + b"\n")
+        return number
+
+    def answer(self, number: int) -> "asyncio.Future[dict[str, Any]]":
+        """Return the future of a request's answer: the whole JSON-RPC message. Raises WorkerGone, OverLimit."""
+        return self._waiting[number][0]
+
+    def forget(self, number: int) -> None:
+        """Stop waiting for an answer; one that comes later is dropped."""
+        self._waiting.pop(number, None)
+
+    # -- watching ------------------------------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Look at the box's memory and processes from time to time, where no control group bounds them."""
+        if self.box.group is None:
+            self._watch = asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._look)
+
+    def unwatch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _look(self) -> None:
+        box = self.box
+        pids = box.processes()
+        if len(pids) > box.max_processes:
+            self._end_for(faults.too_many_processes(box.max_processes))
+        elif processes.rss_mb(pids) > box.memory_mb:
+            self._end_for(faults.out_of_memory(box.memory_mb))
+        else:
+            self.watch()
+
+    def _end_for(self, fault: MetaForgeError) -> None:
+        self._killed_for = fault
+        self.spoiled = True
+        self._fail_all(fault)
+
+    def memory_was_short(self) -> bool:
+        return self._box is not None and self._box.memory_was_short()
+
+    async def explain_end(self, *, cpu_seconds: int = 0, starting: bool = False) -> MetaForgeError:
+        """Return why it ended, in words a caller can act on."""
+        if self._killed_for is not None:
+            return self._killed_for
+        box = self.box
+        # Its stdout closes just before its process is gone.
+        await asyncio.wait([box.exited], timeout=_WATCH_SECONDS)
+        if box.memory_was_short():
+            return faults.out_of_memory(box.memory_mb)
+        stderr = await box.last_words()
+        status = box.exited.result() if box.exited.done() else None
+        return faults.crashed(status, stderr, cpu_seconds=cpu_seconds, starting=starting)
+
+    async def kill(self) -> None:
+        """End the process and everything it started; they are gone when this returns."""
+        self.unwatch()
+        self._lose()
+        if self._box is not None:
+            await self._box.kill()
+
+    # -- the stream ----------------------------------------------------------------------------------------------
+
+    def _take(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        if number is not None:
+            waiting = self._waiting.get(number) if isinstance(number, int) else None
+            if waiting is not None and not waiting[0].done() and "method" not in message:
+                waiting[0].set_result(message)
+            return
+        method = message.get("method")
+        if method == "worker/ready":
+            if self._box is not None:
+                self._box.settle()
+            if not self.ready.done():
+                self.ready.set_result(None)
+        elif method == "tool/result":
+            self._report(message.get("params") or {})
+
+    def _report(self, params: dict[str, Any]) -> None:
+        waiting = self._waiting.get(params.get("request_id", 0))
+        fraction = params.get("progress")
+        if waiting is not None and waiting[1] is not None and isinstance(fraction, int | float):
+            waiting[1](min(max(float(fraction), 0.0), 1.0), str(params.get("message") or ""))
+
+    def _note_junk(self, text: str) -> None:
+        event("adapter_stdout_junk", "warning", adapter_id=self.adapter_id, text=text)
+
+    def _overflow(self) -> None:
+        self.spoiled = True
+        self._fail_all(faults.over_output(self._max_output_mb))
+
+    def _lose(self) -> None:
+        if self.ended.done():
+            return
+        self.ended.set_result(None)
+        self._fail_all(WorkerGone())
+        if not self.ready.done():
+            self.ready.set_exception(WorkerGone())
+            self.ready.exception()  # nobody has to be waiting for it
+
+    def _fail_all(self, fault: Exception) -> None:
+        for future, _ in self._waiting.values():
+            if not future.done():
+                future.set_exception(fault)
+                future.exception()
