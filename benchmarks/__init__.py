@@ -1,0 +1,1 @@
+"""What MetaForge costs, measured against bare programs that do the same with nothing around it."""
