@@ -1,4 +1,4 @@
-"""Write docs/reference and the allow-list from the code, and with --outputs the outputs that README and the guides show.
+"""Write docs/reference and the allow-list from the code, and with --outputs what README and the guides print.
 
 python scripts/write_docs.py            write docs/reference
 python scripts/write_docs.py --check    say which pages are stale
