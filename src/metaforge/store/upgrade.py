@@ -12,6 +12,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from sqlalchemy.exc import DBAPIError
 
 from metaforge.store.database import sqlite_engine
 from metaforge.store.schema import SCHEMA_FILE, upgrade_lock
@@ -20,15 +21,14 @@ from metaforge.store.schema import SCHEMA_FILE, upgrade_lock
 def upgrade(path: Path) -> None:
     """Run every migration that the database lacks, all or none; a second process waits and finds nothing to do."""
     with upgrade_lock(path):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("pragma journal_mode = wal")
         # Rebuilding a table drops it for a moment, which foreign keys would take for deleted rows.
         engine = sqlite_engine(path, begin="immediate", foreign_keys=False)
         try:
-            with engine.connect() as connection:
-                connection.exec_driver_sql("pragma journal_mode = wal")
-                connection.rollback()
-            with engine.begin() as connection:
+            with engine.begin() as transaction:
                 config = alembic_config()
-                config.attributes["connection"] = connection
+                config.attributes["connection"] = transaction
                 command.upgrade(config, "head")
         finally:
             engine.dispose()
@@ -64,4 +64,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write-schema"]:
         SCHEMA_FILE.write_text(schema_sql())
     else:
-        upgrade(Path(sys.argv[1]))
+        try:
+            upgrade(Path(sys.argv[1]))
+        except DBAPIError as fault:
+            sys.exit(str(fault.orig))
