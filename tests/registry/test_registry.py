@@ -99,8 +99,8 @@ def test_an_entry_that_is_no_tool_is_named() -> None:
 
 
 def test_a_tool_id_longer_than_clients_can_take_is_named() -> None:
-    registry = a_registry(Source("x", a_tool("x." + "a" * 30)))
-    assert "32 characters, at most 31" in registry.unavailable()[0].reason
+    registry = a_registry(Source("x", a_tool("x." + "a" * 47)))
+    assert "49 characters, at most 48" in registry.unavailable()[0].reason
 
 
 def test_a_tool_without_its_program_is_unlisted_named_and_still_registered() -> None:

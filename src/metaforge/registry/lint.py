@@ -5,8 +5,8 @@ from typing import Any
 
 from metaforge.tools.manifest import Tool
 
-LONGEST_ID = 31
-"""Clients prefix a server's name and have a limit of 64 characters."""
+LONGEST_ID = 48
+"""Clients know a tool as `mcp__metaforge__` and its id, and take 64 characters in all."""
 
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not")
 _ID = re.compile(r"[A-Za-z0-9_.\-]+")

@@ -1,0 +1,256 @@
+"""The composition root: Settings in, one App out. The only file that knows every room."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from metaforge import __version__
+from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL
+from metaforge.calls.approve import Approve
+from metaforge.calls.arguments import ArgumentJudge
+from metaforge.calls.call import Call
+from metaforge.calls.capture import Capture
+from metaforge.calls.execute import execute_with
+from metaforge.calls.paths import PathJudge
+from metaforge.calls.pipeline import compose
+from metaforge.calls.resolve import Resolve
+from metaforge.calls.telemetry import Telemetry
+from metaforge.calls.validate import Validate
+from metaforge.engine.collect import Collector
+from metaforge.engine.engine import ExecutionEngine
+from metaforge.engine.launch import ProcessLauncher
+from metaforge.engine.local import LocalSource
+from metaforge.engine.source import ProcessSource
+from metaforge.mcp.service import ClientInfo, ResourceContent
+from metaforge.record.queries import CallLog
+from metaforge.record.recorder import Recorder
+from metaforge.record.resources import Resources
+from metaforge.registry.probe import Probe
+from metaforge.registry.registry import ToolRegistry
+from metaforge.settings import Settings
+from metaforge.store.blobs import BlobStore
+from metaforge.store.database import Database
+from metaforge.telemetry import logs, spans
+from metaforge.tools.context import Caller, Invocation, Outcome, Progress, no_progress
+from metaforge.tools.manifest import AdapterManifest, Tool
+from metaforge.tools.source import ToolSource
+
+INSTRUCTIONS = """\
+MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number's name ends in its unit; \
+temperatures are in degrees Celsius; axes are right-handed with +z up ("top" is the +z side). Paths are relative to \
+the workspace. Files come back as resource links and with absolute paths. Read `warnings` and `next_step` in every \
+result before you rely on a number. A part: cadquery.create_parametric, then cadquery.get_properties to see its \
+faces, then calculix.run_fea with supports and loads on faces. health.check tells what is missing and how to mend it.\
+"""
+
+
+class App:
+    """Everything behind a transport. Made in milliseconds: nothing is started, no database is opened.
+
+    Args:
+        settings: what this process was told.
+        over_stdio: whether one local client talks over pipes; decides the default workspace.
+
+    Raises:
+        BadSetting: a setting that would be unsafe to guess.
+    """
+
+    version = __version__
+    instructions = INSTRUCTIONS
+
+    def __init__(self, settings: Settings, *, over_stdio: bool) -> None:
+        self.settings = settings
+        self.over_stdio = over_stdio
+        self._started = time.monotonic()
+        self.home = settings.home_path
+        self.workspace, self.workspace_note = settings.workspace_path(over_stdio=over_stdio)
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        logs.configure(settings.log_level)
+        spans.configure(settings.otlp_endpoint, version=__version__)
+        self.blobs = BlobStore(self.home / "blobs")
+        self.database = Database(settings.database_url, self.home)
+        self.recorder = Recorder(self.database, self.home / "journal")
+        self.calls = CallLog(self.database, self.recorder)
+        self.resources = Resources(self.blobs, self.calls)
+        self.registry = ToolRegistry(Probe(settings.environment.get("PATH")), phase=settings.phase)
+        self.engine = ExecutionEngine(self.registry)
+        self._collector = Collector(self.workspace, self.blobs)
+        self._register_adapters()
+        self._run = compose(
+            [
+                Telemetry(),
+                Capture(self.recorder, self.registry),
+                Resolve(self.registry),
+                Validate(ArgumentJudge(), PathJudge(self.workspace)),
+                Approve(),
+            ],
+            execute_with(self.engine),
+        )
+        self._client_ready = False
+        for problem in (*settings.problems, self.workspace_note):
+            if problem:
+                logs.event("setting_ignored", "warning", problem=problem)
+
+    # -- adapters ------------------------------------------------------------------------------------------------
+
+    def _register_adapters(self) -> None:
+        for adapter_id in CATALOG:
+            if self._wanted(adapter_id):
+                self.registry.add_source(self._source(_shipped_manifest(adapter_id)))
+        self._register_foreign_adapters()
+
+    def _wanted(self, adapter_id: str) -> bool:
+        settings = self.settings
+        if adapter_id in ALWAYS:
+            return True
+        if not settings.adapter_enabled.get(adapter_id, True):
+            return False
+        if adapter_id in OPTIONAL:
+            return settings.fixtures
+        return not settings.adapters or adapter_id in settings.adapters
+
+    def _source(self, manifest: AdapterManifest) -> ToolSource:
+        if manifest.in_process:
+            return LocalSource(manifest, make=self._maker(manifest))
+        if url := self.settings.adapter_url.get(manifest.adapter_id):
+            from metaforge.engine.remote import RemoteSource
+
+            return RemoteSource(manifest, url, self._collector, self.settings)
+        launcher = ProcessLauncher(manifest, self.settings, self.workspace)
+        return ProcessSource(manifest, launcher, self._collector, self.settings, probe=self._why_unavailable)
+
+    def _why_unavailable(self, tool: Tool) -> tuple[str, str] | None:
+        return self.registry.unavailable_reason(tool.id)
+
+    def _maker(self, manifest: AdapterManifest) -> Any:
+        def make() -> Any:
+            if manifest.adapter_id == "health":
+                from metaforge.adapters.health.server import HealthServer
+
+                return HealthServer(self._health_of_invocation)
+            from metaforge.tools.run import load
+
+            return load(manifest.target)
+
+        return make
+
+    def _register_foreign_adapters(self) -> None:
+        """Register adapters that other packages bring; a broken one is told, and the server starts all the same."""
+        from metaforge.registry.discovery import discover
+
+        for found in discover(self.home / "cache" / "adapters"):
+            if found.adapter_id in CATALOG or not self._wanted(found.adapter_id):
+                continue
+            if found.manifest is None:
+                self.registry.drop_adapter(found.adapter_id, found.problem)
+            else:
+                self.registry.add_source(self._source(AdapterManifest.from_json(found.manifest)))
+
+    # -- what a transport asks -----------------------------------------------------------------------------------
+
+    def ready_line(self) -> str:
+        """Return the line that tells a person the server is up."""
+        return "metaforge-mcp ready"
+
+    def listed_tools(self) -> Sequence[Tool]:
+        return self.registry.listed()
+
+    def list_meta(self) -> dict[str, Any]:
+        unavailable = [entry.wire() for entry in self.registry.unavailable()]
+        return {"unavailableAdapters": unavailable} if unavailable else {}
+
+    def unknown_tool(self, tool_id: str) -> Exception:
+        return self.registry.unknown(tool_id)
+
+    async def call_tool(
+        self,
+        tool_id: str,
+        arguments: dict[str, Any],
+        *,
+        call_id: str,
+        caller: Caller,
+        timeout_seconds: float | None = None,
+        trace_id: str = "",
+        progress: Progress | None = None,
+        ask: Any = None,
+    ) -> Outcome:
+        call = Call(
+            call_id,
+            tool_id,
+            arguments,
+            caller,
+            timeout_seconds=timeout_seconds,
+            trace_id=trace_id,
+            progress=progress or no_progress,
+            ask=ask,
+        )
+        outcome = await self._run(call)
+        if outcome.files:
+            self.resources.remember(outcome.files)
+        return outcome
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        return self.resources.listed()
+
+    def resource_templates(self) -> list[dict[str, Any]]:
+        return self.resources.templates()
+
+    async def read_resource(self, uri: str) -> list[ResourceContent]:
+        found = await self.resources.read(uri)
+        return [ResourceContent(uri, found.media_type, found.content)]
+
+    async def health(self, client: ClientInfo) -> dict[str, Any]:
+        from metaforge.engine.sandbox import describe
+        from metaforge.registry.rollup import roll_up
+
+        problems = [*self.settings.problems, self.workspace_note, *self.recorder.problems(), spans.problem()]
+        report = await roll_up(
+            self.registry,
+            version=__version__,
+            uptime_seconds=time.monotonic() - self._started,
+            auth="open" if not self.settings.api_key else "api_key",
+            client=_client_row(client),
+            sandbox=describe(self.settings),
+            problems=[problem for problem in problems if problem],
+        )
+        return report | {"workspace": str(self.workspace), "home": str(self.home)}
+
+    async def _health_of_invocation(self, invocation: Invocation) -> dict[str, Any]:
+        caller = invocation.caller
+        return await self.health(ClientInfo(caller.client_name, caller.client_version))
+
+    def client_ready(self) -> None:
+        if self.settings.prestart and not self._client_ready:
+            self._client_ready = True
+            for source in self.registry.sources():
+                source.prestart()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(source.close() for source in self.registry.sources()))
+        self.recorder.close()
+        spans.shutdown()
+        self.database.close()
+
+
+def _shipped_manifest(adapter_id: str) -> AdapterManifest:
+    path = Path(__file__).parent / "adapters" / adapter_id / "manifest.json"
+    return AdapterManifest.from_json(orjson.loads(path.read_bytes()))
+
+
+def _client_row(client: ClientInfo) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "connected": bool(client.name),
+        "name": client.name,
+        "version": client.version,
+        "protocol_requested": client.protocol_requested,
+        "protocol_negotiated": client.protocol_negotiated,
+        "can_elicit": client.can_elicit,
+    }
+    if client.protocol_requested and client.protocol_requested != client.protocol_negotiated:
+        row["protocol_skew"] = f"the client asked for {client.protocol_requested}, {client.protocol_negotiated} is used"
+    return row
