@@ -4,6 +4,7 @@
     ├── ProtocolError            the call never reached a tool: a JSON-RPC error
     │   ├── InvalidRequest           -32600
     │   ├── UnknownMethod            -32601
+    │   ├── InvalidParams            -32602: a method's own parameters, not a tool's arguments
     │   ├── UnknownTool              -32601, -32602 in the stateless era
     │   ├── ToolUnavailable          -32003
     │   ├── NotApproved              -32001 with data.code approval_required
@@ -58,6 +59,12 @@ class InvalidRequest(ProtocolError):
 
 class UnknownMethod(ProtocolError):
     code = Code.METHOD_NOT_FOUND
+
+
+class InvalidParams(ProtocolError):
+    """A method's own parameters are missing or of the wrong kind."""
+
+    code = Code.INVALID_PARAMS
 
 
 class UnknownTool(ProtocolError):
