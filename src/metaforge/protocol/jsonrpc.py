@@ -17,32 +17,52 @@ class ParseError(MetaForgeError):
     code = Code.PARSE_ERROR
 
 
+class MalformedMessage(InvalidRequest):
+    """JSON, but no JSON-RPC message. `request_id` is its id where it has a usable one, so that it can be answered."""
+
+    def __init__(self, message: str, request_id: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+
+
 def decode(raw: bytes) -> Message:
     """Return one JSON-RPC message.
 
     Raises:
         ParseError: not JSON, or not UTF-8.
-        InvalidRequest: JSON, but no single JSON-RPC 2.0 message; a batch is refused in every revision.
+        MalformedMessage: JSON, but no single JSON-RPC 2.0 message; a batch is refused in every revision.
     """
     try:
         message = orjson.loads(raw)
     except orjson.JSONDecodeError as fault:
         raise ParseError(f"The message is not JSON in UTF-8: {fault}") from None
-    if isinstance(message, list):
-        raise InvalidRequest("A batch (JSON array) is not accepted: send one message at a time")
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise InvalidRequest('A message is a JSON object with "jsonrpc": "2.0"')
-    method, request_id = message.get("method"), message.get("id")
-    if method is not None and not isinstance(method, str):
-        raise InvalidRequest('"method" must be a string')
-    if method is None and "result" not in message and "error" not in message:
-        raise InvalidRequest('A message has a "method", a "result" or an "error"')
-    if "id" in message and not _is_id(request_id) and not (request_id is None and method is None):
-        raise InvalidRequest('"id" must be a string or an integer')
-    params = message.get("params")
-    if params is not None and not isinstance(params, dict):
-        raise InvalidRequest('"params" must be an object')
+    if type(message) is not dict:
+        what = "A batch (JSON array) is not accepted" if type(message) is list else "A message is a JSON object"
+        raise MalformedMessage(f"{what}: send one JSON-RPC message at a time")
+    if complaint := _complaint(message):
+        request_id = message.get("id")
+        raise MalformedMessage(complaint, request_id if _is_id(request_id) else None)
     return message
+
+
+def _complaint(message: Message) -> str:
+    """Say what keeps an object from being a JSON-RPC 2.0 message; empty when nothing does."""
+    if message.get("jsonrpc") != "2.0":
+        return 'A message is a JSON object with "jsonrpc": "2.0"'
+    method = message.get("method")
+    if method is None:
+        if "result" not in message and "error" not in message:
+            return 'A message has a "method", a "result" or an "error"'
+    elif type(method) is not str:
+        return '"method" must be a string'
+    if "id" in message:
+        request_id = message["id"]
+        if not _is_id(request_id) and not (request_id is None and method is None):
+            return '"id" must be a string or an integer'
+    params = message.get("params")
+    if params is not None and type(params) is not dict:
+        return '"params" must be an object'
+    return ""
 
 
 def encode(message: Message) -> bytes:
@@ -70,4 +90,4 @@ def request(request_id: RequestId, method: str, params: dict[str, Any]) -> Messa
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return type(value) is str or type(value) is int

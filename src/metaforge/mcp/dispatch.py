@@ -1,0 +1,264 @@
+"""From a request to its answer, whatever transport and dialect it came by."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from metaforge.core.clock import elapsed_ms
+from metaforge.core.errors import Cancelled, InvalidArguments, InvalidParams, MetaForgeError, UnknownMethod
+from metaforge.core.ids import new_call_id
+from metaforge.mcp.exchange import Exchange
+from metaforge.mcp.listing import Listing
+from metaforge.mcp.peer import LOG_LEVELS, Peer
+from metaforge.mcp.results import call_result, legacy_result, resource_contents
+from metaforge.mcp.service import Service
+from metaforge.protocol import jsonrpc, legacy
+from metaforge.protocol.failures import failure
+from metaforge.protocol.handshake import server_info
+from metaforge.protocol.jsonrpc import Message
+from metaforge.protocol.request_state import BadRequestState, RequestStates, bind
+from metaforge.protocol.revisions import STATELESS, Dialect
+from metaforge.protocol.stateless import CACHE, InputRequired, complete, discover_result, input_required_result
+from metaforge.telemetry import logs
+from metaforge.tools.context import Outcome
+
+Quick = Callable[[Exchange], Any]
+Slow = Callable[[Exchange], Awaitable[dict[str, Any]]]
+
+
+class Dispatcher:
+    """Answers requests of every dialect from one Service.
+
+    `answer_now` covers what needs no waiting, `answer` the rest; both turn every failure into an answer.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._listing = Listing(service)
+        self._states = RequestStates(os.urandom(32))
+        self._server = server_info(service.version)
+        self._is_client_ready = False
+        listing = self._listing
+        common: dict[str, Quick] = {"resources/templates/list": self._templates}
+        self._quick: dict[Dialect, dict[str, Quick]] = {
+            Dialect.HANDSHAKE: {
+                **common,
+                "ping": lambda exchange: {},
+                "tools/list": lambda exchange: listing.handshake(),
+                "logging/setLevel": _set_level,
+            },
+            Dialect.STATELESS: {
+                **common,
+                "server/discover": lambda exchange: discover_result(service.version, service.instructions),
+                "tools/list": self._list_stateless,
+            },
+            Dialect.LEGACY: {"tool/list": lambda exchange: listing.legacy(legacy.read_capability(exchange.params))},
+        }
+        resources: dict[str, Slow] = {"resources/list": self._resources, "resources/read": self._read}
+        self._slow: dict[Dialect, dict[str, Slow]] = {
+            Dialect.HANDSHAKE: resources,
+            Dialect.STATELESS: resources,
+            Dialect.LEGACY: {"health/check": self._health},
+        }
+
+    def client_ready(self) -> None:
+        """Tell the application, once, that somebody is there."""
+        if not self._is_client_ready:
+            self._is_client_ready = True
+            self.service.client_ready()
+
+    def answer_now(self, exchange: Exchange) -> Message | None:
+        """Answer a request that needs no waiting; None when it has to be awaited with `answer`."""
+        dialect, method = exchange.dialect, exchange.method
+        handler = self._quick[dialect].get(method)
+        if handler is None:
+            if method in ("tools/call", "tool/call") or method in self._slow[dialect]:
+                return None
+            return self._fail(_unknown_method(exchange), exchange)
+        try:
+            return jsonrpc.result(exchange.id, handler(exchange))
+        except Exception as fault:  # noqa: BLE001 - the process boundary: every fault becomes an answer
+            return self._fail(fault, exchange)
+
+    async def answer(self, exchange: Exchange) -> Message:
+        """Answer a request.
+
+        Raises:
+            asyncio.CancelledError: the client withdrew; nothing may be answered.
+        """
+        if exchange.method == "tools/call" and exchange.dialect is not Dialect.LEGACY:
+            return await self._call(exchange)
+        if exchange.method == "tool/call" and exchange.dialect is Dialect.LEGACY:
+            return await self._call_legacy(exchange)
+        try:
+            body = await self._slow[exchange.dialect][exchange.method](exchange)
+            if exchange.dialect is Dialect.STATELESS:
+                complete(body, self.service.version)
+                body.update(CACHE)
+            return jsonrpc.result(exchange.id, body)
+        except Exception as fault:  # noqa: BLE001 - the process boundary: every fault becomes an answer
+            return self._fail(fault, exchange)
+
+    async def _call(self, exchange: Exchange) -> Message:
+        started = time.perf_counter()
+        call_id = new_call_id()
+        params = exchange.params
+        tool_id, meta = params.get("name"), params.get("_meta")
+        if type(tool_id) is not str or not tool_id:
+            fault = InvalidParams('tools/call: "name" is missing; it is a string such as "calculix.run_fea"')
+            return self._fail(fault, exchange)
+        token, trace = (meta.get("progressToken"), meta.get("traceparent")) if type(meta) is dict else (None, None)
+        arguments: dict[str, Any] = params.get("arguments") or {}
+        try:
+            if type(arguments) is not dict:
+                raise InvalidArguments('"arguments" must be an object of the tool\'s arguments by name')
+            answers = None
+            if exchange.dialect is Dialect.STATELESS:
+                answers = self._redeem(exchange, tool_id, arguments)
+            peer = Peer(exchange, token, answers)
+            try:
+                outcome = await self.service.call_tool(
+                    tool_id,
+                    arguments,
+                    call_id=call_id,
+                    caller=exchange.client.caller,
+                    trace_id=trace if type(trace) is str else "",
+                    progress=peer.progress if token is not None else None,
+                    ask=peer,
+                )
+            finally:
+                peer.close()
+            return self._told(exchange, outcome, call_id)
+        except InputRequired as pause:
+            return self._pause(exchange, pause, tool_id, arguments)
+        except (Exception, asyncio.CancelledError) as fault:  # noqa: BLE001 - the process boundary
+            return self._refuse(fault, exchange, tool_id, call_id, started)
+
+    async def _call_legacy(self, exchange: Exchange) -> Message:
+        started = time.perf_counter()
+        call_id = new_call_id()
+        try:
+            asked = legacy.read_call(exchange.params)
+        except MetaForgeError as fault:
+            return self._fail(fault, exchange)
+        peer = Peer(exchange)
+        try:
+            outcome = await self.service.call_tool(
+                asked.tool_id,
+                asked.arguments,
+                call_id=call_id,
+                caller=exchange.client.caller,
+                timeout_seconds=asked.timeout_seconds,
+                trace_id=asked.trace_id,
+                progress=peer.progress,
+                ask=peer,
+            )
+            result = legacy_result(outcome, asked.tool_id, call_id, elapsed_ms(started))
+            return jsonrpc.result(exchange.id, result)
+        except (Exception, asyncio.CancelledError) as fault:  # noqa: BLE001 - the process boundary
+            return self._refuse(fault, exchange, asked.tool_id, call_id, started)
+        finally:
+            peer.close()
+
+    def _told(self, exchange: Exchange, outcome: Outcome, call_id: str) -> Message:
+        result = call_result(outcome, call_id, exchange.client.session.hello.revision)
+        if exchange.dialect is Dialect.STATELESS:
+            complete(result, self.service.version)
+        return jsonrpc.result(exchange.id, result)
+
+    def _refuse(self, fault: BaseException, exchange: Exchange, tool_id: str, call_id: str, started: float) -> Message:
+        """Answer a call that failed; pass a withdrawal on, because no answer may follow it."""
+        if exchange.cancelled:
+            raise asyncio.CancelledError from fault
+        if isinstance(fault, asyncio.CancelledError):
+            fault = Cancelled("The call was cancelled inside the server", retryable=True)
+        assert isinstance(fault, Exception)
+        return self._fail(fault, exchange, tool_id=tool_id, call_id=call_id, duration_ms=elapsed_ms(started))
+
+    def _fail(
+        self, fault: Exception, exchange: Exchange, *, tool_id: str = "", call_id: str = "", duration_ms: float = 0.0
+    ) -> Message:
+        if not isinstance(fault, MetaForgeError):
+            logs.event(
+                "mcp_request_failed", "error", method=exchange.method, call_id=call_id, exception=_traceback(fault)
+            )
+        return failure(
+            fault, exchange.id, exchange.dialect,
+            tool_id=tool_id, call_id=call_id, duration_ms=duration_ms, server=self._server,
+        )  # fmt: skip
+
+    def encode(self, answer: Message) -> bytes:
+        """Return an answer as bytes; one that cannot be written down becomes an error of our own."""
+        try:
+            return jsonrpc.encode(answer)
+        except TypeError as fault:
+            logs.event("mcp_answer_not_json", "error", request_id=answer.get("id"), exception=str(fault))
+            return jsonrpc.encode(failure(fault, answer.get("id"), Dialect.HANDSHAKE))
+
+    # -- calls that pause for an answer (stateless) ----------------------------------------------------------------
+
+    def _redeem(self, exchange: Exchange, tool_id: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answers that a call brings with it, those of earlier rounds included."""
+        params = exchange.params
+        state, responses = params.get("requestState"), params.get("inputResponses")
+        if state is None and responses is None:
+            return None
+        binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
+        payload = self._states.redeem(state, binding, time.monotonic())
+        if responses is not None and not isinstance(responses, dict):
+            raise BadRequestState
+        key, answers = payload["key"], payload["answers"]
+        if responses and key in responses:
+            answers[key] = responses[key]
+        return dict(answers)
+
+    def _pause(self, exchange: Exchange, pause: InputRequired, tool_id: str, arguments: dict[str, Any]) -> Message:
+        binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
+        state = self._states.issue(binding, {"key": pause.key, "answers": pause.answers}, time.monotonic())
+        return jsonrpc.result(exchange.id, input_required_result(pause, state, self.service.version))
+
+    # -- everything that is no call --------------------------------------------------------------------------------
+
+    def _list_stateless(self, exchange: Exchange) -> Any:
+        self.client_ready()
+        return self._listing.stateless()
+
+    def _templates(self, exchange: Exchange) -> dict[str, Any]:
+        body: dict[str, Any] = {"resourceTemplates": self.service.resource_templates()}
+        if exchange.dialect is Dialect.STATELESS:
+            complete(body, self.service.version)
+            body.update(CACHE)
+        return body
+
+    async def _resources(self, exchange: Exchange) -> dict[str, Any]:
+        return {"resources": await self.service.list_resources()}
+
+    async def _read(self, exchange: Exchange) -> dict[str, Any]:
+        uri = exchange.params.get("uri")
+        if not isinstance(uri, str):
+            raise InvalidParams('resources/read: "uri" is missing; resources/list names what there is')
+        return {"contents": [resource_contents(content) for content in await self.service.read_resource(uri)]}
+
+    async def _health(self, exchange: Exchange) -> dict[str, Any]:
+        return await self.service.health(exchange.client.info)
+
+
+def _set_level(exchange: Exchange) -> dict[str, Any]:
+    level = exchange.params.get("level")
+    if level not in LOG_LEVELS:
+        raise InvalidParams(f'logging/setLevel: "level" must be one of {", ".join(LOG_LEVELS)}')
+    exchange.client.session.log_level = level
+    return {}
+
+
+def _unknown_method(exchange: Exchange) -> UnknownMethod:
+    spoken = f"revision {STATELESS}" if exchange.dialect is Dialect.STATELESS else f"the {exchange.dialect} dialect"
+    return UnknownMethod(f"Unknown method {exchange.method!r} in {spoken}", method=exchange.method)
+
+
+def _traceback(fault: Exception) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(fault))

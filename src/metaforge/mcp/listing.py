@@ -1,0 +1,120 @@
+"""`tools/list` and `tool/list`: encoded once, because the list is the first answer a client waits for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from metaforge.mcp.service import Service
+from metaforge.protocol.stateless import CACHE, complete
+from metaforge.tools.manifest import Tool
+
+ADDED_FIELDS: dict[str, dict[str, Any]] = {
+    "call_id": {"type": "string"},
+    "next_step": {"type": "string"},
+    "warnings": {"type": "array", "items": {"type": "string"}},
+    "files": {"type": "array", "items": {"type": "object"}},
+    "approval": {"type": "object"},
+}
+"""What every structured result may hold beside the tool's own fields."""
+_COMBINATIONS = ("anyOf", "oneOf", "allOf")
+
+
+class Listing:
+    """Answers both listings from bytes that are made again only when the tools have changed."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tools: tuple[Tool, ...] = ()
+        self._meta: dict[str, Any] = {}
+        self._encoded: dict[str, orjson.Fragment] = {}
+
+    def handshake(self) -> orjson.Fragment:
+        """Return the result of `tools/list` for revisions with a handshake."""
+        return self._result("handshake")
+
+    def stateless(self) -> orjson.Fragment:
+        """Return the result of `tools/list` for the stateless era."""
+        return self._result("stateless")
+
+    def legacy(self, capability: str | None) -> dict[str, Any]:
+        """Return the result of `tool/list`, filtered by capability where one is named."""
+        tools = self._service.listed_tools()
+        return {"tools": [legacy_tool(tool) for tool in tools if capability in (None, tool.capability)]}
+
+    def _result(self, flavour: str) -> orjson.Fragment:
+        tools, meta = tuple(self._service.listed_tools()), self._service.list_meta()
+        if tools != self._tools or meta != self._meta:
+            self._tools, self._meta, self._encoded = tools, meta, {}
+        encoded = self._encoded.get(flavour)
+        if encoded is None:
+            body: dict[str, Any] = {"tools": [mcp_tool(tool) for tool in tools]}
+            if meta:
+                body["_meta"] = meta
+            if flavour == "stateless":
+                complete(body, self._service.version)
+                body.update(CACHE)
+            encoded = self._encoded[flavour] = orjson.Fragment(orjson.dumps(body))
+        return encoded
+
+
+def mcp_tool(tool: Tool) -> dict[str, Any]:
+    """Return a tool as `tools/list` tells it."""
+    listed: dict[str, Any] = {
+        "name": tool.id,
+        "title": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    if tool.output_schema:
+        listed["outputSchema"] = output_schema(tool.output_schema)
+    listed["annotations"] = tool.annotations
+    if tool.search_hint:
+        listed["_meta"] = {"anthropic/searchHint": tool.search_hint}
+    return listed
+
+
+def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema that clients accept for a structured result: an object at its root, open to the added fields.
+
+    A root that combines alternatives says only that the result is an object: clients refuse more.
+    """
+    root = _inlined(schema)
+    if any(key in root for key in _COMBINATIONS) or root.get("type", "object") != "object":
+        return {"type": "object"}
+    root["type"] = "object"
+    if root.get("additionalProperties", True) is not True:
+        own = root.get("properties", {})
+        root["properties"] = {**own, **{key: value for key, value in ADDED_FIELDS.items() if key not in own}}
+    return root
+
+
+def _inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the root, put in place of a `$ref` to its own definitions."""
+    root = dict(schema)
+    reference = root.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        definitions = root.get("$defs", {})
+        named = definitions.get(reference.removeprefix("#/$defs/"))
+        if isinstance(named, dict):
+            del root["$ref"]
+            root = {**named, **root}
+    return root
+
+
+def legacy_tool(tool: Tool) -> dict[str, Any]:
+    """Return a tool as `tool/list` tells it."""
+    return {
+        "tool_id": tool.id,
+        "adapter_id": tool.adapter_id,
+        "name": tool.name,
+        "description": tool.description,
+        "capability": tool.capability,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "phase": tool.phase,
+        "resource_limits": vars(tool.limits),
+        "effect": tool.effect.value,
+        "idempotent": tool.idempotent,
+        "timeout_seconds": tool.timeout_seconds,
+    }

@@ -1,0 +1,87 @@
+"""Run the HTTP application on uvicorn, and end it within a second."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from metaforge.mcp.http import HttpServer
+from metaforge.mcp.service import Service
+from metaforge.settings import Settings
+from metaforge.telemetry import logs
+
+CLOSE_SECONDS = 0.6
+KEEP_ALIVE_SECONDS = 75
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn raises them again before the application could close."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+        OSError: the port is taken, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.create_server((host, port), family=family, backlog=2048)
+    bound.setblocking(False)
+    return bound
+
+
+async def serve_http(service: Service, settings: Settings, bound: socket.socket, host: str) -> None:
+    """Serve until SIGTERM or SIGINT; then end every call and stream.
+
+    Args:
+        bound: a listening socket.
+        host: the address it was asked for, as the access rules see it.
+    """
+    application = HttpServer(service, settings, host)
+    options: dict[str, Any] = {
+        "http": "httptools",
+        "ws": "none",
+        "lifespan": "off",
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+        "date_header": False,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": 1,
+    }
+    server = _Server(uvicorn.Config(application, **options))
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        application.stop()
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            loop.add_signal_handler(number, end)
+    application.start()
+    try:
+        await server.serve(sockets=[bound])
+    finally:
+        application.stop()
+        try:
+            await asyncio.wait_for(service.close(), CLOSE_SECONDS)
+        except TimeoutError:
+            logs.event("mcp_close_timed_out", "warning", seconds=CLOSE_SECONDS)
+
+
+def announce(bound: socket.socket) -> None:
+    """Say on stderr where the server listens."""
+    host, port = bound.getsockname()[:2]
+    name = f"[{host}]" if ":" in host else host
+    os.write(sys.stderr.fileno(), f"metaforge-mcp listening on http://{name}:{port}/mcp\n".encode())
