@@ -14,7 +14,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 from doc_blocks import ROOT, Stage, renewed, run_page
 
@@ -181,7 +180,6 @@ def _command(command: Any, path: str) -> Iterator[str]:
         for name, inner in command.commands.items():
             yield from _command(inner, f"{path} {name}")
         return
-    context = click.Context(command, info_name=path) if isinstance(command, click.Command) else None
     yield f"## `{path}`"
     yield ""
     yield " ".join((command.help or "").split())
@@ -195,7 +193,6 @@ def _command(command: Any, path: str) -> Iterator[str]:
         else:
             shown = ", ".join(parameter.opts)
         yield f"- `{shown}`: {parameter.help or ''}".rstrip(": ")
-    del context
     yield ""
 
 

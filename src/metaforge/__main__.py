@@ -12,8 +12,12 @@ def main() -> None:
         serve()
         return
     from metaforge.cli.commands import app
+    from metaforge.core.errors import MetaForgeError
 
-    app(prog_name="metaforge")
+    try:
+        app(prog_name="metaforge")
+    except MetaForgeError as fault:
+        sys.exit(f"metaforge: {fault.message}")
 
 
 if __name__ == "__main__":

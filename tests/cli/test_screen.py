@@ -12,6 +12,7 @@ from metaforge.cli.screen import name_and_unit, number, told
         ("max_von_mises_mpa", "max von mises", "MPa"),
         ("density_kg_m3", "density", "kg/m³"),
         ("mesh_elements", "mesh elements", ""),
+        ("solids_count", "solids count", ""),
         ("n", "n", ""),
     ],
 )

@@ -150,12 +150,9 @@ async def _application_checks(app: App) -> list[Check]:
         _folder_check("home", app.home, "METAFORGE_HOME"),
         _database_check(app),
     ]
-    if app.workspace_note:
-        checks.append(Check("server", "workspace", State.NOTE, app.workspace_note))
-    checks += [Check("server", "setting", State.NOTE, problem) for problem in app.settings.problems]
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
-    checks += [Check("server", "record", State.NOTE, problem) for problem in health.get("problems", ())]
+    checks += [Check("server", "note", State.NOTE, problem) for problem in health.get("problems", ())]
     checks += [_adapter_check(row) for row in health["adapters"]]
     return checks
 
@@ -181,8 +178,13 @@ def _database_check(app: App) -> Check:
 
 
 def _sandbox_check(sandbox: dict[str, Any]) -> Check:
-    detail = ", ".join(f"{key} {value}" for key, value in sandbox.items() if isinstance(value, str | int | bool))
-    return Check("server", "sandbox", State.OK, detail)
+    network = "with" if sandbox.get("network") else "no"
+    filtered = "with" if sandbox.get("system_call_filter") else "no"
+    memory = sandbox.get("memory_limit", "nothing")
+    told = f"{sandbox['kind']}, {network} network, {filtered} system-call filter, memory held by {memory}"
+    if sandbox["kind"] == "bubblewrap":
+        return Check("server", "sandbox", State.OK, told)
+    return Check("server", "sandbox", State.NOTE, f"{told}; {sandbox.get('detail', '')}", sandbox.get("install", ""))
 
 
 def _adapter_check(row: dict[str, Any]) -> Check:

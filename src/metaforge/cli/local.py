@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from metaforge import __version__
 from metaforge.app import App
+from metaforge.cli.screen import console
 from metaforge.settings import Settings
 from metaforge.tools.context import Caller, Trust
 
@@ -17,8 +19,16 @@ CALLER = Caller(actor_id="local", trust=Trust.LOCAL, client_name="metaforge-cli"
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[App]:
-    """Make the application from the environment and close it afterwards: no process is left."""
-    app = App(Settings.from_environment(), over_stdio=True)
+    """Make the application from the environment and close it afterwards: no process is left.
+
+    What the log would say as JSON lines is said to the person instead, unless a log level was asked for.
+    """
+    settings = Settings.from_environment()
+    quiet = "METAFORGE_LOG_LEVEL" not in settings.environment
+    app = App(replace(settings, log_level="error") if quiet else settings, over_stdio=True)
+    if quiet:
+        for note in filter(None, (*settings.problems, app.workspace_note)):
+            console(stderr=True).print(f"note: {note}", style="yellow")
     try:
         yield app
     finally:

@@ -1,5 +1,6 @@
 """What commands share of the screen: consoles, progress bars, and fields told with their units."""
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 UNITS = {
     "mm": "mm", "mm2": "mm²", "mm3": "mm³", "n": "N", "nm": "N·m", "mpa": "MPa", "kg": "kg", "hz": "Hz",
-    "deg": "°", "c": "°C", "seconds": "s", "ms": "ms", "mb": "MB", "bytes": "bytes", "ratio": "", "count": "",
+    "deg": "°", "c": "°C", "seconds": "s", "ms": "ms", "mb": "MB", "bytes": "bytes",
     "mm5": "mm⁵", "percent": "%",
 }  # fmt: skip
 COMPOUND_UNITS = {"kg_m3": "kg/m³", "w_mk": "W/(m·K)", "kg_mm2": "kg·mm²", "w_m2": "W/m²", "w_m2k": "W/(m²·K)"}
@@ -18,9 +19,14 @@ COMPOUND_UNITS = {"kg_m3": "kg/m³", "w_mk": "W/(m·K)", "kg_mm2": "kg·mm²", "
 LONGEST_LIST = 8
 
 
+WIDTH_WITHOUT_TERMINAL = 160
+
+
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; text is never guessed to be markup or highlighted."""
-    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty() and not stderr)
+    """Return a console; text is never guessed to be markup or highlighted, and files get wide lines."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else shutil.get_terminal_size((WIDTH_WITHOUT_TERMINAL, 25)).columns
+    return Console(stderr=stderr, highlight=False, markup=False, width=width, soft_wrap=not stream.isatty())
 
 
 def progress() -> Progress:
@@ -68,7 +74,7 @@ def scalar(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return number(value)
-    return "-" if value is None else str(value)
+    return "-" if value is None or value == "" else str(value)
 
 
 def told(data: Mapping[str, Any], indent: int = 0) -> Iterator[str]:

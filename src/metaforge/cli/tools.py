@@ -73,7 +73,7 @@ def _explain(app: App, name: str, *, as_json: bool) -> int:
     out.print(f"{tool.id}  ({tool.effect}, at most {tool.timeout_seconds:g} s)\n", style="bold")
     out.print(tool.description + "\n")
     out.print("Arguments", style="bold")
-    for line in argument_lines(tool.input_schema):
+    for line in argument_lines(tool.input_schema) or ["none"]:
         out.print("  " + line)
     if reason := app.registry.unavailable_reason(tool.id):
         out.print(f"\nNot available here: {reason[0]}; to add: {reason[1]}", style="yellow")
