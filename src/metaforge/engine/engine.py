@@ -1,6 +1,7 @@
 """`ExecutionEngine`: runs a call where its tool lives, within its deadline, again only where that is safe."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaforge.core.errors import Cancelled, ToolUnavailable
@@ -23,6 +24,8 @@ class Catalogue(Protocol):
     def find(self, name: str) -> Tool: ...
 
     def source(self, adapter_id: str) -> ToolSource | None: ...
+
+    def sources(self) -> Iterator[ToolSource]: ...
 
     def unavailable_reason(self, tool_id: str) -> tuple[str, str] | None: ...
 
@@ -165,6 +168,10 @@ class ExecutionEngine:
         task.cancel()
         await asyncio.sleep(0)
         return True
+
+    async def close(self) -> None:
+        """End every worker of every adapter; calls under way fail."""
+        await asyncio.gather(*(source.close() for source in self._registry.sources()))
 
 
 def _with_deadline(invocation: Invocation, seconds: float) -> Invocation:

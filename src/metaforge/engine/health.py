@@ -1,7 +1,7 @@
 """An adapter's health: measured where a worker is up, probed where none is."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,11 +9,9 @@ from typing import Any
 from metaforge.engine import processes
 from metaforge.engine.breaker import Breaker
 from metaforge.engine.worker import Worker
+from metaforge.registry.probe import Probe
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import AdapterHealth, AdapterState
-
-AdapterProbe = Callable[[Tool], tuple[str, str] | None]
-"""Returns (reason, the command that mends it) when a tool's programs or modules are missing, else None."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,11 @@ class WorkerReport:
     """An idle worker answered just now."""
     error: str
     last_call: datetime | None
-    held_by: dict[str, Any]
 
 
-def health_of(manifest: AdapterManifest, report: WorkerReport, probe: AdapterProbe | None) -> AdapterHealth:
-    """Return one adapter's row of the health roll-up."""
-    missing = [told for tool in manifest.tools if probe is not None and (told := probe(tool))]
+def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | None) -> AdapterHealth:
+    """Return one adapter's row of the health roll-up. Blocking: programs are run for their version."""
+    missing = [told for tool in manifest.tools if probe is not None and (told := _fault_of(tool, probe))]
     error = install = ""
     if report.error:
         error = report.error
@@ -48,8 +45,17 @@ def health_of(manifest: AdapterManifest, report: WorkerReport, probe: AdapterPro
         state=AdapterState.DOWN if error else _state(report),
         error=error,
         install=install,
-        detail=_detail(report, missing),
+        detail=_detail(report, missing) or None,
     )
+
+
+def _fault_of(tool: Tool, probe: Probe) -> tuple[str, str] | None:
+    """Return (reason, the command that mends it) when what a tool needs is not there or does not run."""
+    faulty = [finding for need in tool.needs if not (finding := probe.measure(need)).found]
+    if not faulty:
+        return None
+    commands = dict.fromkeys(finding.need.install for finding in faulty)
+    return "; ".join(finding.problem for finding in faulty), " && ".join(commands)
 
 
 def _state(report: WorkerReport) -> AdapterState:
@@ -60,7 +66,7 @@ def _state(report: WorkerReport) -> AdapterState:
 
 def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, Any]:
     now = time.monotonic()
-    detail: dict[str, Any] = {"sandbox": report.held_by}
+    detail: dict[str, Any] = {}
     workers = [worker for worker in report.workers if worker.alive]
     if workers:
         detail["workers"] = [

@@ -47,10 +47,6 @@ class Launcher(Protocol):
         """
         ...
 
-    def describe(self) -> dict[str, object]:
-        """Return what holds its workers, for health."""
-        ...
-
 
 @dataclass(frozen=True)
 class ProcessLauncher:
@@ -86,9 +82,6 @@ class ProcessLauncher:
             await box.kill()
             raise
         return box
-
-    def describe(self) -> dict[str, object]:
-        return sandbox.describe(self.settings)
 
     def _spawn(self, rung: sandbox.Rung, folder: Path) -> Box:
         output, temporary = folder / "output", folder / "tmp"
@@ -223,3 +216,46 @@ def _wrapped(command: list[str], rung: sandbox.Rung, group: cgroups.Group | None
         limits = ["-p", f"MemoryMax={memory_mb}M", "-p", f"TasksMax={sandbox.MAX_PROCESSES}"]
         return ["systemd-run", "--user", "--scope", "--quiet", "--collect", *limits, "--", *command]
     return command
+
+
+@dataclass(frozen=True)
+class CommandLauncher:
+    """Starts a worker by a command of its own, without a box: an adapter of another make, or a container's client.
+
+    Args:
+        command: the program and its arguments; it speaks the legacy dialect on stdin and stdout.
+        environment: all its variables.
+        folder: below which its own folder is made; it starts there.
+        memory_mb: the memory its processes may use together, in MiB.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    memory_mb: int = DEFAULT_MEMORY_MB
+
+    async def launch(self, on_stdout: Callable[[bytes], None], on_closed: Callable[[], None]) -> Box:
+        folder = make_folder(self.folder)
+        output = folder / "output"
+        output.mkdir()
+        try:
+            popen = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                env=dict(self.environment), cwd=folder, start_new_session=True,
+            )  # fmt: skip
+        except OSError as fault:
+            remove_tree(folder)
+            raise ToolUnavailable(
+                f"{self.command[0]} cannot be started: {fault}", reason=str(fault), install=""
+            ) from fault
+        box = Box(
+            popen, folder=folder, output=output, output_inside=str(output), boxed=False, group=None,
+            memory_mb=self.memory_mb, max_processes=sandbox.MAX_PROCESSES,
+        )  # fmt: skip
+        try:
+            await box.open(on_stdout, on_closed)
+        except BaseException:
+            await box.kill()
+            raise
+        return box

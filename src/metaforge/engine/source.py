@@ -3,21 +3,27 @@
 import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError, OverLimit
 from metaforge.engine import faults
 from metaforge.engine.box import empty
 from metaforge.engine.collect import Collection, Collector
-from metaforge.engine.health import AdapterProbe, WorkerReport, health_of
-from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, largest
+from metaforge.engine.health import WorkerReport, health_of
+from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, ProcessLauncher
 from metaforge.engine.outcome import outcome_of
 from metaforge.engine.pool import WorkerPool, outlast
+from metaforge.engine.remote import RemoteSource
 from metaforge.engine.worker import Worker, WorkerGone
+from metaforge.registry.probe import Probe
 from metaforge.settings import Settings
+from metaforge.store.blobs import BlobStore
 from metaforge.tools.context import Invocation, Outcome
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import AdapterHealth
+
+__all__ = ["ProcessSource", "RemoteSource"]
 
 START_SECONDS = 120.0
 """A CAD kernel loads in two seconds; on a cold and busy machine it may take a minute."""
@@ -35,30 +41,31 @@ class ProcessSource:
 
     Args:
         manifest: the adapter as its manifest tells it.
-        launcher: starts its workers.
-        collector: takes the files of its calls.
-        settings: pool sizes and limits.
-        probe: says why a tool cannot run here, for health.
+        settings: pool sizes, limits and the sandbox.
+        workspace: root of the workspace, an existing folder.
+        blobs: where the contents of its files are kept.
+        probe: looks for its programs and modules, for health.
+        launcher: starts its workers; by default boxed processes of this machine.
     """
 
     def __init__(
         self,
         manifest: AdapterManifest,
-        launcher: Launcher,
-        collector: Collector,
         settings: Settings,
+        workspace: Path,
+        blobs: BlobStore,
+        probe: Probe | None = None,
         *,
-        probe: AdapterProbe | None = None,
+        launcher: Launcher | None = None,
         max_workers: int | None = None,
         idle_seconds: float | None = None,
     ) -> None:
         self._manifest = manifest
-        self._launcher = launcher
-        self._collector = collector
+        self._launcher = launcher or ProcessLauncher(manifest, settings, workspace)
+        self._collector = Collector(workspace, blobs)
         self._probe = probe
         self._max_output_mb = settings.max_output_mb
         self._last_call: datetime | None = None
-        self._memory_mb = largest(manifest, "max_memory_mb", DEFAULT_MEMORY_MB)
         self.pool = WorkerPool(
             manifest.adapter_id,
             self._start,
@@ -74,7 +81,8 @@ class ProcessSource:
 
     def prestart(self) -> None:
         """Start a worker in the background where memory allows."""
-        if self._probe is None or not all(self._probe(tool) for tool in self._manifest.tools):
+        probe = self._probe
+        if probe is None or any(not probe.missing(tool.needs) for tool in self._manifest.tools):
             self.pool.prestart()
 
     async def close(self) -> None:
@@ -228,9 +236,9 @@ class ProcessSource:
             answered=answered,
             error=error,
             last_call=self._last_call,
-            held_by=self._launcher.describe(),
         )
-        return health_of(self._manifest, report, self._probe)
+        # Looking for programs runs them.
+        return await asyncio.to_thread(health_of, self._manifest, report, self._probe)
 
     async def _greet(self, worker: Worker, seconds: float) -> tuple[bool, str]:
         number = worker.request("health/check", {})

@@ -114,14 +114,15 @@ class McpToolServer:
         if method == "tool/list":
             return self._list(params.get("capability"))
         if method == "health/check":
-            return self._health()
+            return self.health()
         raise UnknownMethod(f"Unknown method {method!r}: this adapter answers tool/list, tool/call, health/check")
 
     def _list(self, capability: str | None) -> Message:
         tools = [m for m in self.manifests() if capability is None or m.capability == capability]
         return {"tools": [m.model_dump(mode="json") for m in tools]}
 
-    def _health(self) -> Message:
+    def health(self) -> Message:
+        """Return the answer to `health/check`."""
         return {
             "adapter_id": self.adapter_id,
             "status": "healthy",

@@ -1,0 +1,368 @@
+"""An adapter over HTTP: `POST /rpc` (and `/mcp`) in the legacy dialect, `GET /health`, and the files of its calls.
+
+The process that listens stays light and responsive. Calls run, one at a time, in a child forked from it: a call whose
+client goes away or whose deadline passes is ended with its process, and a kernel that crashes takes only that call.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from metaforge.core.codes import Code
+from metaforge.core.errors import MetaForgeError
+from metaforge.core.ids import new_session_id
+from metaforge.protocol import jsonrpc
+
+if TYPE_CHECKING:
+    from metaforge.tools.server import McpToolServer
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+_MAX_BODY_BYTES = 64 << 20
+_MAX_LINE_BYTES = 1 << 30
+_KEPT_OUTPUTS = 16
+_LONGEST_SECONDS = 3600.0
+_SIGNALLED = 128
+
+
+class _Child:
+    """The process that runs the calls."""
+
+    def __init__(self, server: "McpToolServer") -> None:
+        self._server = server
+        self._pid = 0
+        self._requests: int | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._transport: asyncio.BaseTransport | None = None
+
+    async def ask(self, line: bytes, on_notification: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Send one request and return its answer; EOFError when the process ends first."""
+        if self._reader is None:
+            await self._start()
+        assert self._reader is not None
+        assert self._requests is not None
+        await asyncio.to_thread(_write_all, self._requests, line + b"\n")
+        while raw := await self._reader.readline():
+            message: dict[str, Any] = orjson.loads(raw)
+            if "method" not in message:
+                return message
+            if message["method"] == "tool/result":
+                on_notification(message)
+        raise EOFError
+
+    async def _start(self) -> None:
+        request_end, self._requests = os.pipe()
+        answers, answer_end = os.pipe()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _serve_forked(self._server, request_end, answer_end, parent)
+        os.close(request_end)
+        os.close(answer_end)
+        reader = asyncio.StreamReader(limit=_MAX_LINE_BYTES)
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(answers, "rb", buffering=0)
+        )
+        self._reader = reader
+
+    def end(self) -> int | None:
+        """End the process and all it started; return its exit status, 128 + n for signal n."""
+        if self._reader is None:
+            return None
+        for send_signal in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                send_signal(self._pid, signal.SIGKILL)
+        _, status = os.waitpid(self._pid, 0)
+        if self._requests is not None:
+            os.close(self._requests)
+        if self._transport is not None:
+            self._transport.close()
+        self._reader = self._requests = self._transport = None
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else _SIGNALLED - code
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    pending = memoryview(data)
+    with suppress(BrokenPipeError):
+        while pending:
+            pending = pending[os.write(descriptor, pending) :]
+
+
+def _serve_forked(server: "McpToolServer", requests: int, answers: int, parent: int) -> None:
+    """Never returns: what follows the fork in the parent must not run here."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        _die_with(parent)
+        low, high = sorted((requests, answers))
+        for first, last in ((3, low), (low + 1, high), (high + 1, os.sysconf("SC_OPEN_MAX"))):
+            os.closerange(first, last)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        server.serve(os.fdopen(requests, "rb"), os.fdopen(answers, "wb", buffering=0))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _die_with(parent: int) -> None:
+    import ctypes
+    import sys
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+class HttpAdapter:
+    """The ASGI application of one adapter.
+
+    Args:
+        server: the adapter; its calls run in a child, everything else is answered here.
+    """
+
+    def __init__(self, server: "McpToolServer") -> None:
+        self._server = server
+        self._child = _Child(server)
+        self._turn = asyncio.Lock()
+        self._outputs: OrderedDict[str, Path] = OrderedDict()
+
+    def close(self) -> None:
+        """End the child and remove what no client fetched."""
+        self._child.end()
+        while self._outputs:
+            shutil.rmtree(self._outputs.popitem()[1], ignore_errors=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        method, path = scope["method"], scope["path"]
+        if method == "POST" and path in ("/rpc", "/mcp"):
+            await self._rpc(scope, receive, send)
+        elif method == "GET" and path == "/health":
+            await _reply(send, 200, orjson.dumps(self._server.health()))
+        elif path.startswith("/output/") and method in ("GET", "DELETE"):
+            await self._output(method, path.removeprefix("/output/"), send)
+        else:
+            await _reply(send, 404, orjson.dumps({"error": f"nothing at {method} {path}: POST /rpc, GET /health"}))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            event = (await receive())["type"].removeprefix("lifespan.")
+            if event == "shutdown":
+                self.close()
+            await send({"type": f"lifespan.{event}.complete"})
+            if event == "shutdown":
+                return
+
+    async def _rpc(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await _body(receive)
+        if body is None:
+            limit = f"the request is larger than {_MAX_BODY_BYTES >> 20} MB"
+            await _reply(send, 413, jsonrpc.encode(jsonrpc.error(None, Code.INVALID_REQUEST, limit)))
+            return
+        message = _tool_call(body)
+        if message is None:
+            answer = await self._server.handle_request(body.decode("utf-8", "replace"))
+            await _reply(send, 200 if answer else 204, answer.encode())
+            return
+        accepted = dict(scope["headers"]).get(b"accept", b"")
+        stream = _Stream(send) if b"text/event-stream" in accepted else None
+        gone = asyncio.ensure_future(_disconnected(receive))
+        calling = asyncio.ensure_future(self._call(message, stream))
+        try:
+            await asyncio.wait({gone, calling}, return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done():
+                # Nobody waits for it any more.
+                calling.cancel()
+                with suppress(asyncio.CancelledError):
+                    await calling
+                return
+            raw = jsonrpc.encode(calling.result())
+        finally:
+            gone.cancel()
+        await (stream.finish(raw) if stream else _reply(send, 200, raw))
+
+    async def _call(self, message: dict[str, Any], stream: "_Stream | None") -> dict[str, Any]:
+        request_id, params = message.get("id"), message.setdefault("params", {})
+        params.pop("max_cpu_seconds", None)
+        token = ""
+        async with self._turn:
+            if params.pop("fetch_outputs", False):
+                token = self._make_output()
+                params["output_dir"] = str(self._outputs[token])
+            seconds = min(float(params.get("timeout_seconds") or 120), _LONGEST_SECONDS)
+            try:
+                async with asyncio.timeout(seconds):
+                    answer = await self._child.ask(jsonrpc.encode(message), stream.notify if stream else _ignore)
+            except TimeoutError:
+                self._child.end()
+                answer = _fault(message, Code.TOOL_TIMEOUT, "tool_timeout", f"not finished within {seconds:g} s; ended")
+            except EOFError:
+                status = self._child.end() or 0
+                how = f"signal {status - _SIGNALLED}" if status > _SIGNALLED else f"exit status {status}"
+                answer = _fault(
+                    message,
+                    Code.TOOL_EXECUTION_ERROR,
+                    "tool_crashed",
+                    f"The tool's process ended before it answered ({how})",
+                )
+            except asyncio.CancelledError:
+                self._child.end()
+                self._drop_output(token)
+                raise
+        answer["id"] = request_id
+        if token and (answer.get("result") or {}).get("output_files"):
+            answer["result"]["output_url"] = f"/output/{token}"
+        else:
+            self._drop_output(token)
+        return answer
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def _make_output(self) -> str:
+        while len(self._outputs) >= _KEPT_OUTPUTS:
+            shutil.rmtree(self._outputs.popitem(last=False)[1], ignore_errors=True)
+        token = new_session_id()
+        self._outputs[token] = Path(tempfile.mkdtemp(prefix="output-"))
+        return token
+
+    def _drop_output(self, token: str) -> bool:
+        folder = self._outputs.pop(token, None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        return folder is not None
+
+    async def _output(self, method: str, rest: str, send: Send) -> None:
+        token, _, name = rest.partition("/")
+        folder = self._outputs.get(token)
+        if method == "DELETE":
+            await _reply(send, 204 if self._drop_output(token) else 404, b"")
+            return
+        path = None if folder is None else (folder / name).resolve()
+        if folder is None or path is None or not path.is_relative_to(folder.resolve()) or not path.is_file():
+            await _reply(send, 404, b"")
+            return
+        headers = [(b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % path.stat().st_size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        with path.open("rb") as source:
+            while chunk := source.read(1 << 20):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Stream:
+    """An event stream that starts with the first notification, so that a quiet call stays plain JSON."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue()
+        self._sender: asyncio.Task[None] | None = None
+
+    def notify(self, message: dict[str, Any]) -> None:
+        if self._sender is None:
+            self._sender = asyncio.ensure_future(self._run())
+        self._queue.put_nowait(_event(jsonrpc.encode(message)))
+
+    async def _run(self) -> None:
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        while raw := await self._queue.get():
+            await self._send({"type": "http.response.body", "body": raw, "more_body": True})
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def finish(self, raw: bytes) -> None:
+        if self._sender is None:
+            await _reply(self._send, 200, raw)
+            return
+        self._queue.put_nowait(_event(raw))
+        self._queue.put_nowait(b"")
+        await self._sender
+
+
+def _event(raw: bytes) -> bytes:
+    return b"data: " + raw + b"\n\n"
+
+
+def _ignore(message: dict[str, Any]) -> None:
+    """Nobody asked for progress."""
+
+
+def _tool_call(body: bytes) -> dict[str, Any] | None:
+    """Return the message when it is a well-formed tool/call request; everything else is answered without the child."""
+    try:
+        message = jsonrpc.decode(body)
+    except MetaForgeError:
+        return None
+    return message if message.get("method") == "tool/call" and message.get("id") is not None else None
+
+
+def _fault(message: dict[str, Any], code: Code, kind: str, text: str) -> dict[str, Any]:
+    tool_id = str(message["params"].get("tool_id"))
+    data = {
+        "error_type": "TOOL_TIMEOUT" if code is Code.TOOL_TIMEOUT else "TOOL_EXECUTION_ERROR",
+        "tool_id": tool_id, "details": text, "kind": kind, "failure_mode": "environment",
+    }  # fmt: skip
+    return jsonrpc.error(message.get("id"), code, f"{tool_id}: {text}", data)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            return b"".join(parts)
+        parts.append(event.get("body", b""))
+        size += len(parts[-1])
+        if size > _MAX_BODY_BYTES:
+            return None
+        if not event.get("more_body"):
+            return b"".join(parts)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _reply(send: Send, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def serve_http(server: "McpToolServer", host: str, port: int) -> None:
+    """Serve one adapter until the process is told to end.
+
+    Args:
+        server: the adapter.
+        host: the address to listen on.
+        port: the port; 0 takes a free one, which the log names.
+    """
+    import uvicorn
+
+    application = HttpAdapter(server)
+    config = uvicorn.Config(application, host=host, port=port, log_level="warning", access_log=False)
+    try:
+        await uvicorn.Server(config).serve()
+    finally:
+        application.close()
