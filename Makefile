@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 export PYTHON ?=
 
-.PHONY: help demo test check programs cases e2e bench setup docs manifests format clean
+.PHONY: help demo test check programs cases e2e bench setup docs manifests fresh format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ docs: setup ## write docs/reference and the outputs in README from the code
 
 manifests: setup ## write every adapter's manifest.json from its code
 	@$(BIN)/python scripts/write_manifests.py $(ARGS)
+
+fresh: ## prove `make demo` on a bare Debian (root and mmdebstrap needed)
+	@scripts/fresh_machine demo
 
 format: setup ## format the code
 	@$(BIN)/ruff format && $(BIN)/ruff check --fix

@@ -136,6 +136,8 @@ def _execute(block: Block, stage: Stage) -> Result:
     wanted = int(block.attributes.get("exit", "0"))
     if ran.returncode != wanted:
         return Result(block, f"exit status {ran.returncode}, not {wanted}:\n{ran.stdout[-3000:]}", output=ran.stdout)
+    if "Traceback (most recent call last)" in ran.stdout:
+        return Result(block, f"a traceback, which no reader should see:\n{ran.stdout[-3000:]}", output=ran.stdout)
     return Result(block, output=ran.stdout)
 
 
