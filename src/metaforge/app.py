@@ -20,9 +20,7 @@ from metaforge.calls.pipeline import compose
 from metaforge.calls.resolve import Resolve
 from metaforge.calls.telemetry import Telemetry
 from metaforge.calls.validate import Validate
-from metaforge.engine.collect import Collector
 from metaforge.engine.engine import ExecutionEngine
-from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.local import LocalSource
 from metaforge.engine.source import ProcessSource
 from metaforge.mcp.service import ClientInfo, ResourceContent
@@ -79,7 +77,6 @@ class App:
         self.resources = Resources(self.blobs, self.calls)
         self.registry = ToolRegistry(Probe(settings.environment.get("PATH")), phase=settings.phase)
         self.engine = ExecutionEngine(self.registry)
-        self._collector = Collector(self.workspace, self.blobs)
         self._register_adapters()
         self._run = compose(
             [
@@ -120,12 +117,8 @@ class App:
         if url := self.settings.adapter_url.get(manifest.adapter_id):
             from metaforge.engine.remote import RemoteSource
 
-            return RemoteSource(manifest, url, self._collector, self.settings)
-        launcher = ProcessLauncher(manifest, self.settings, self.workspace)
-        return ProcessSource(manifest, launcher, self._collector, self.settings, probe=self._why_unavailable)
-
-    def _why_unavailable(self, tool: Tool) -> tuple[str, str] | None:
-        return self.registry.unavailable_reason(tool.id)
+            return RemoteSource(manifest, url, blobs=self.blobs, workspace=self.workspace, settings=self.settings)
+        return ProcessSource(manifest, self.settings, self.workspace, self.blobs, self.registry.probe)
 
     def _maker(self, manifest: AdapterManifest) -> Any:
         def make() -> Any:
