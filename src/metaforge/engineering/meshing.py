@@ -14,6 +14,7 @@ from metaforge.engineering.mesh import Ids, Mesh, Surface
 from metaforge.engineering.mesh_quality import Quality, measure
 from metaforge.engineering.mesh_sizes import (
     DEFAULT_MOST_ELEMENTS,
+    MOST_ELEMENTS,
     TETRAHEDRA_PER_TRIANGLE,
     Geometry,
     Size,
@@ -132,13 +133,17 @@ def mesh_step(
 
 
 def _mesh_surfaces(session: meshing_gmsh.Session, geometry: Geometry, size: Size, progress: Progress) -> Size:
-    """Mesh the faces; where a default size would drown in small curves, follow them less closely."""
+    """Mesh the faces; where small curves would make too many elements, follow them less closely."""
+    most = 2 * DEFAULT_MOST_ELEMENTS if size.is_default else MOST_ELEMENTS / 2
     with meshing_gmsh.heartbeat(progress, 0.1, 0.3, f"meshing {len(geometry.faces)} faces at {size.size_mm:.4g} mm"):
         count = session.mesh_surfaces(size.size_mm)
-        if size.is_default and count * TETRAHEDRA_PER_TRIANGLE > 2 * DEFAULT_MOST_ELEMENTS:
-            count = session.mesh_surfaces(size.size_mm, meshing_gmsh.COARSE_CURVES)
-            around = meshing_gmsh.COARSE_CURVES[0]
-            size = size.warn(f"small curved faces are followed with {around} elements around a circle")
+        if count * TETRAHEDRA_PER_TRIANGLE > most:
+            coarse = meshing_gmsh.COARSE_CURVES
+            count = session.mesh_surfaces(size.size_mm, coarse)
+            size = size.warn(
+                f"the part has many small curved faces: they are followed with {coarse.around} instead of "
+                f"{meshing_gmsh.FINE_CURVES.around} elements around a circle; stresses in them are less exact"
+            )
     refuse_too_many(geometry, size, int(count * TETRAHEDRA_PER_TRIANGLE))
     return size
 

@@ -25,9 +25,27 @@ from metaforge.engineering.meshing_input import Source
 Progress = Callable[[float, str], None]
 
 ALGORITHMS = {"delaunay": 1, "frontal": 4, "hxt": 10}
-FINE_CURVES = (12, 8.0)
-"""Elements around a full circle, and how much smaller than the element size they may become."""
-COARSE_CURVES = (6, 3.0)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How closely curved faces are followed.
+
+    Attributes:
+        around: elements around a full circle.
+        shrink_ratio: element size over the smallest size they may take for it.
+        spread: whether small elements on edges keep the faces and the volume beside them small.
+    """
+
+    around: int
+    shrink_ratio: float
+    spread: bool
+
+
+FINE_CURVES = Curves(12, 8.0, True)
+COARSE_CURVES = Curves(8, 4.0, False)
+SLIVER_RATIO = 0.05
+"""Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
 HEARTBEAT_SECONDS = 5.0
 STL_EDGE_DEG = 40.0
 """Facets that meet at more than this belong to different faces."""
@@ -190,31 +208,24 @@ class Session:
         )
 
     def surface_triangles(self, size_mm: float) -> Floats:
-        """Mesh the surfaces coarsely; return corners of outward triangles, shape (t, 3, 3). Leaves no mesh behind."""
+        """Mesh the outer faces coarsely; return corners of triangles, shape (t, 3, 3). Leaves no mesh behind."""
         self.mesh_surfaces(size_mm, COARSE_CURVES)
         tags, flat, _ = gmsh.model.mesh.getNodes()
         points = flat.reshape(-1, 3)[np.argsort(tags)]
         ids = np.sort(tags)
-        found: list[Floats] = []
-        for _, volume in gmsh.model.getEntities(3):
-            for _, signed in gmsh.model.getBoundary([(3, volume)], oriented=True, recursive=False):
-                if len(gmsh.model.getAdjacencies(2, abs(signed))[0]) > 1:
-                    continue
-                corners = points[np.searchsorted(ids, _triangles(abs(signed)))]
-                found.append(corners if signed > 0 else corners[:, ::-1])
-        self._clear()
+        outer = [tag for _, tag in gmsh.model.getEntities(2) if len(gmsh.model.getAdjacencies(2, tag)[0]) == 1]
+        found = [points[np.searchsorted(ids, _triangles(tag))] for tag in outer]
+        gmsh.model.mesh.clear()
         return np.concatenate(found)
 
-    def _clear(self) -> None:
-        gmsh.model.mesh.clear()
-
-    def mesh_surfaces(self, size_mm: float, curves: tuple[int, float] = FINE_CURVES) -> int:
+    def mesh_surfaces(self, size_mm: float, curves: Curves = FINE_CURVES) -> int:
         """Mesh edges and faces; return the number of triangles."""
-        around, shrink = curves
+        gmsh.model.mesh.clear()
         for name, value in (
             ("Mesh.MeshSizeMax", size_mm),
-            ("Mesh.MeshSizeMin", size_mm / shrink),
-            ("Mesh.MeshSizeFromCurvature", around),
+            ("Mesh.MeshSizeMin", size_mm / curves.shrink_ratio),
+            ("Mesh.MeshSizeFromCurvature", curves.around),
+            ("Mesh.MeshSizeExtendFromBoundary", int(curves.spread)),
             ("Mesh.ElementOrder", 1),
         ):
             gmsh.option.setNumber(name, value)
@@ -229,6 +240,9 @@ class Session:
             _faults("The volume cannot be meshed", "meshing_failed", _SMALLER),
         ):
             gmsh.model.mesh.generate(3)
+            tags = gmsh.model.mesh.getElementsByType(4)[0]
+            if len(tags) and gmsh.model.mesh.getElementQualities(tags, "gamma").min() < SLIVER_RATIO:
+                gmsh.model.mesh.optimize("Netgen")
             if order == 2:
                 gmsh.model.mesh.setOrder(2)
         return _extract(order)
