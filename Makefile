@@ -8,7 +8,7 @@ export PYTHON ?=
 .PHONY: help demo test check programs cases e2e bench setup docs manifests fresh format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## create a bracket, mesh it, solve it and show the stresses, through the server
 	@scripts/setup all

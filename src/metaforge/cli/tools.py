@@ -101,6 +101,10 @@ def _describe(
         if text := field.get("description"):
             parts.append(text)
         lines.append(" - ".join(parts))
+        for branch in field.get("anyOf", ()):
+            if "properties" in branch:
+                lines.append(f"{'  ' * (depth + 1)}{branch.get('description', 'object')}:")
+                _describe(branch, definitions, depth + 2, lines, above)
         for reference in _references(field):
             if reference not in above and "properties" in definitions.get(reference, {}):
                 if len(_references(field)) > 1:
