@@ -21,6 +21,7 @@ from metaforge.calls.resolve import Resolve
 from metaforge.calls.telemetry import Telemetry
 from metaforge.calls.validate import Validate
 from metaforge.engine.engine import ExecutionEngine
+from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.local import LocalSource
 from metaforge.engine.source import ProcessSource
 from metaforge.mcp.service import ClientInfo, ResourceContent
@@ -111,14 +112,17 @@ class App:
             return settings.fixtures
         return not settings.adapters or adapter_id in settings.adapters
 
-    def _source(self, manifest: AdapterManifest) -> ToolSource:
+    def _source(self, manifest: AdapterManifest, *python_paths: Path) -> ToolSource:
         if manifest.in_process:
             return LocalSource(manifest, make=self._maker(manifest))
         if url := self.settings.adapter_url.get(manifest.adapter_id):
             from metaforge.engine.remote import RemoteSource
 
             return RemoteSource(manifest, url, blobs=self.blobs, workspace=self.workspace, settings=self.settings)
-        return ProcessSource(manifest, self.settings, self.workspace, self.blobs, self.registry.probe)
+        launcher = ProcessLauncher(manifest, self.settings, self.workspace, python_paths)
+        return ProcessSource(
+            manifest, self.settings, self.workspace, self.blobs, self.registry.probe, launcher=launcher
+        )
 
     def _maker(self, manifest: AdapterManifest) -> Any:
         def make() -> Any:
@@ -142,7 +146,8 @@ class App:
             if found.manifest is None:
                 self.registry.drop_adapter(found.adapter_id, found.problem)
             else:
-                self.registry.add_source(self._source(AdapterManifest.from_json(found.manifest)))
+                outside = (found.folder,) if found.folder else ()
+                self.registry.add_source(self._source(AdapterManifest.from_json(found.manifest), *outside))
 
     # -- what a transport asks -----------------------------------------------------------------------------------
 

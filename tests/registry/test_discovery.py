@@ -41,6 +41,7 @@ def test_an_installed_package_brings_its_adapter(site: Path, tmp_path: Path) -> 
     assert found[0].problem == ""
     assert found[0].manifest is not None
     assert found[0].manifest["tools"][0]["tool_id"] == "gears.pitch"
+    assert found[0].folder == site, "its workers must be able to read a folder outside this environment"
 
 
 def test_the_second_time_nothing_is_asked_or_generated(site: Path, tmp_path: Path) -> None:

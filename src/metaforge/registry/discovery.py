@@ -27,6 +27,8 @@ class Discovered:
     target: str
     manifest: dict[str, Any] | None
     problem: str = ""
+    folder: Path | None = None
+    """Where its modules lie when that is outside this environment; its workers must be able to read it."""
 
 
 def discover(cache: Path) -> list[Discovered]:
@@ -87,7 +89,15 @@ def _with_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
     if manifest.get("adapter_id") != adapter_id:
         told = manifest.get("adapter_id")
         return Discovered(adapter_id, target, None, f"its entry point is named {adapter_id}, it calls itself {told}")
-    return Discovered(adapter_id, target, manifest)
+    return Discovered(adapter_id, target, manifest, folder=_folder_outside(module, Path(spec.origin)))
+
+
+def _folder_outside(module: str, file: Path) -> Path | None:
+    """Return the folder that a module is imported from, unless this environment holds it anyway."""
+    depth = module.count(".") + (file.name == "__init__.py")
+    folder = file.resolve().parents[depth]
+    inside = any(folder.is_relative_to(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix))
+    return None if inside else folder
 
 
 def _generate(target: str, kept: Path) -> str:
