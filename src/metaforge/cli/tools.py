@@ -1,5 +1,6 @@
 """`metaforge tools`: the catalogue for people."""
 
+import json
 from typing import Any
 
 from metaforge.app import App
@@ -97,19 +98,30 @@ def _describe(
         if name in required:
             parts.append("required")
         elif "default" in field:
-            parts.append(f"default {field['default']!r}")
+            parts.append(f"default {json.dumps(field['default'])}")
         if text := field.get("description"):
             parts.append(text)
         lines.append(" - ".join(parts))
-        for branch in field.get("anyOf", ()):
-            if "properties" in branch:
-                lines.append(f"{'  ' * (depth + 1)}{branch.get('description', 'object')}:")
-                _describe(branch, definitions, depth + 2, lines, above)
-        for reference in _references(field):
-            if reference not in above and "properties" in definitions.get(reference, {}):
-                if len(_references(field)) > 1:
-                    lines.append(f"{'  ' * (depth + 1)}{reference}:")
-                _describe(definitions[reference], definitions, depth + 2, lines, above | {reference})
+        _describe_inside(field, definitions, depth + 1, lines, above)
+
+
+def _describe_inside(
+    field: dict[str, Any], definitions: dict[str, Any], depth: int, lines: list[str], above: frozenset[str]
+) -> None:
+    """Describe the objects that a field or its list holds, each choice under its name."""
+    pad = "  " * depth
+    if "properties" in field.get("items", ()):
+        _describe(field["items"], definitions, depth + 1, lines, above)
+    for branch in field.get("anyOf", ()):
+        if "properties" in branch:
+            lines.append(f"{pad}{branch.get('description', 'object')}:")
+            _describe(branch, definitions, depth + 1, lines, above)
+    references = _references(field)
+    for reference in references:
+        if reference not in above and "properties" in definitions.get(reference, {}):
+            if len(references) > 1:
+                lines.append(f"{pad}{reference}:")
+            _describe(definitions[reference], definitions, depth + 1, lines, above | {reference})
 
 
 def _references(field: dict[str, Any]) -> list[str]:
@@ -135,6 +147,8 @@ def kind_of(field: dict[str, Any], definitions: dict[str, Any]) -> str:
         if word in field:
             kinds = [kind_of(each, definitions) for each in field[word] if each.get("type") != "null"]
             return " or ".join(dict.fromkeys(kinds))
+    if "prefixItems" in field:
+        return f"({', '.join(kind_of(each, definitions) for each in field['prefixItems'])})"
     if field.get("type") == "array":
         return f"list of {kind_of(field.get('items', {}), definitions)}"
     limits = [
