@@ -1,7 +1,7 @@
 """A part as one PNG sheet: front, top, right and 3/4 view in one scale, with dimensions, scale bar and axes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,17 @@ from metaforge.engineering.pictures import (
 HEADER_PX, FOOTER_PX = 58, 40
 MARGIN_PX = 54
 
+Point = tuple[float, float, float]
+Triangle = tuple[int, int, int]
+
 
 @dataclass(frozen=True)
 class Part:
-    """A shape of the kernel (`TopoDS_Shape`) and its colour."""
+    """A shape of the kernel (`TopoDS_Shape`), its colour, and how far it hides what is behind it."""
 
     shape: Any
     colour: Colour | None = None
+    opacity: float = 1.0
 
 
 def draw_parts(parts: Sequence[Part], path: Path, title: str, subtitle: str = "") -> None:
@@ -58,7 +62,7 @@ def draw_parts(parts: Sequence[Part], path: Path, title: str, subtitle: str = ""
     for part in parts:
         surface = triangulate(part.shape, part.colour or STEEL, deflection_mm=float(np.linalg.norm(size)) / 800)
         if surface is not None:
-            things.append(surface)
+            things.append(replace(surface, opacity=part.opacity))
     things.append(Lines([line for part in parts for line in edge_lines(part.shape, float(np.linalg.norm(size)) / 800)]))
 
     half = SHEET_PX // 2
@@ -115,35 +119,43 @@ def _annotate(
 
 def triangulate(shape: Any, colour: Colour, deflection_mm: float) -> Surface | None:
     """Return the shape's faces as triangles within `deflection_mm`; None when it has no face."""
-    from OCP.BRep import BRep_Tool
     from OCP.BRepMesh import BRepMesh_IncrementalMesh
+
+    BRepMesh_IncrementalMesh(shape, max(deflection_mm, 1e-6), False, 0.25, False)
+    points: list[Point] = []
+    triangles: list[Triangle] = []
+    for own_points, own_triangles in face_meshes(shape):
+        first = len(points)
+        points.extend(own_points)
+        triangles.extend((a + first, b + first, c + first) for a, b, c in own_triangles)
+    if not triangles:
+        return None
+    return Surface(np.array(points, np.float64), np.array(triangles, np.int64), colour)
+
+
+def face_meshes(shape: Any) -> Iterator[tuple[list[Point], list[Triangle]]]:
+    """Yield every meshed face: points in mm, and triangles that count them from 0, seen from outside."""
+    from OCP.BRep import BRep_Tool
     from OCP.TopAbs import TopAbs_FACE, TopAbs_REVERSED
     from OCP.TopExp import TopExp_Explorer
     from OCP.TopLoc import TopLoc_Location
     from OCP.TopoDS import TopoDS
 
-    BRepMesh_IncrementalMesh(shape, max(deflection_mm, 1e-6), False, 0.25, False)
-    points: list[tuple[float, float, float]] = []
-    triangles: list[tuple[int, int, int]] = []
     explorer = TopExp_Explorer(shape, TopAbs_FACE)
     while explorer.More():
-        face = TopoDS.Face_s(explorer.Current())
-        location = TopLoc_Location()
-        mesh = BRep_Tool.Triangulation_s(face, location)
+        face, location = TopoDS.Face_s(explorer.Current()), TopLoc_Location()
         explorer.Next()
+        mesh = BRep_Tool.Triangulation_s(face, location)
         if mesh is None:
             continue
-        first, placed = len(points), location.Transformation()
-        for number in range(1, mesh.NbNodes() + 1):
-            node = mesh.Node(number).Transformed(placed)
-            points.append((node.X(), node.Y(), node.Z()))
+        placed = location.Transformation()
+        nodes = [mesh.Node(number).Transformed(placed) for number in range(1, mesh.NbNodes() + 1)]
         flipped = face.Orientation() == TopAbs_REVERSED
+        triangles = []
         for number in range(1, mesh.NbTriangles() + 1):
-            a, b, c = (corner - 1 + first for corner in mesh.Triangle(number).Get())
+            a, b, c = (corner - 1 for corner in mesh.Triangle(number).Get())
             triangles.append((a, c, b) if flipped else (a, b, c))
-    if not triangles:
-        return None
-    return Surface(np.array(points, np.float64), np.array(triangles, np.int64), colour)
+        yield [(node.X(), node.Y(), node.Z()) for node in nodes], triangles
 
 
 def edge_lines(shape: Any, deflection_mm: float) -> list[NDArray[np.float64]]:

@@ -1,0 +1,1 @@
+"""CadQuery: parts, assemblies and enclosures from the Open CASCADE kernel."""
