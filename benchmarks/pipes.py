@@ -29,12 +29,13 @@ class PipeClient:
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self.started_at = time.perf_counter()
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self.log,
             env=environment,
             cwd=cwd,
         )
@@ -64,7 +65,8 @@ class PipeClient:
                     raise RuntimeError(f"{method} was refused: {message['error']}")
                 result: dict[str, Any] = message["result"]
                 return result
-        raise RuntimeError(f"{self.process.args!r} ended during {method}")
+        self.log.seek(0)
+        raise RuntimeError(f"the server ended during {method}: {self.log.read().decode()[-600:]}")
 
     def shake_hands(self) -> dict[str, Any]:
         client = {"name": "metaforge-benchmarks", "version": "1"}

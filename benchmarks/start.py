@@ -55,22 +55,15 @@ def _first_answer(port: int) -> None:
 def heavy_imports(place: House) -> list[str]:
     """Return which heavy modules a server imports between its start and its answer to `tools/list`."""
     command = (SERVER[0], "-X", "importtime", *SERVER[1:], "--transport", "stdio")
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=place.environment(METAFORGE_FIXTURES=""),
-        cwd=place.workspace,
-    )
-    client = PipeClient.__new__(PipeClient)
-    client.process, client.last_id = process, 0
+    client = PipeClient(command, environment=place.environment(METAFORGE_FIXTURES=""), cwd=place.workspace)
     client.shake_hands()
     client.ask("tools/list")
     # Killed, not closed: what is imported on the way out is no part of the start.
-    process.kill()
-    _, log = process.communicate()
-    imported = {line.rpartition("|")[2].strip() for line in log.decode().splitlines() if line.startswith("import time")}
+    client.process.kill()
+    end(client.process)
+    client.log.seek(0)
+    lines = client.log.read().decode().splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time")}
     return sorted(name for name in HEAVY if name in imported)
 
 

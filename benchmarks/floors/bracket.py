@@ -5,6 +5,7 @@ ccx solves, and VTK draws the stresses. No server, no checks, no sandbox. Prints
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -137,7 +138,7 @@ def _area_mm2(nodes: dict[int, list[float]], corners: list[int]) -> float:
     a, b, c = (nodes[corner] for corner in corners)
     u, v = [b[i] - a[i] for i in range(3)], [c[i] - a[i] for i in range(3)]
     cross = (u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
-    return sum(x * x for x in cross) ** 0.5 / 2
+    return math.hypot(*cross) / 2
 
 
 def write_deck(folder: Path, mesh: dict[str, Any]) -> None:
@@ -175,7 +176,7 @@ def read_results(folder: Path) -> dict[str, dict[int, list[float]]]:
 def von_mises_mpa(stress: list[float]) -> float:
     xx, yy, zz, xy, yz, zx = stress
     shear = xy * xy + yz * yz + zx * zx
-    return (((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) / 2 + 3 * shear) ** 0.5
+    return math.sqrt(((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) / 2 + 3 * shear)
 
 
 def draw_stress(folder: Path, mesh: dict[str, Any], stress_mpa: dict[int, float]) -> None:
