@@ -40,14 +40,8 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
-async def serve_http(service: Service, settings: Settings, bound: socket.socket, host: str) -> None:
-    """Serve until SIGTERM or SIGINT; then end every call and stream.
-
-    Args:
-        bound: a listening socket.
-        host: the address it was asked for, as the access rules see it.
-    """
-    application = HttpServer(service, settings, host)
+def configure(application: HttpServer) -> uvicorn.Config:
+    """Return how uvicorn is to serve the application."""
     options: dict[str, Any] = {
         "http": "httptools",
         "ws": "none",
@@ -59,7 +53,18 @@ async def serve_http(service: Service, settings: Settings, bound: socket.socket,
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": 1,
     }
-    server = _Server(uvicorn.Config(application, **options))
+    return uvicorn.Config(application, **options)
+
+
+async def serve_http(service: Service, settings: Settings, bound: socket.socket, host: str) -> None:
+    """Serve until SIGTERM or SIGINT; then end every call and stream.
+
+    Args:
+        bound: a listening socket.
+        host: the address it was asked for, as the access rules see it.
+    """
+    application = HttpServer(service, settings, host)
+    server = _Server(configure(application))
     loop = asyncio.get_running_loop()
 
     def end() -> None:
