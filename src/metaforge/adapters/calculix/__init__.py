@@ -1,0 +1,1 @@
+"""Finite element analysis with CalculiX: stress, modes, buckling and heat."""

@@ -1,0 +1,106 @@
+"""What callers may say of materials, supports and loads: the JSON side, free of numpy."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from metaforge.engineering.faces import Box, FaceSelector
+from metaforge.engineering.materials import Material, find_material, with_overrides
+
+Vector = tuple[float, float, float]
+Positive = Annotated[float, Field(gt=0)]
+NodeSet = Annotated[str, Field(description="node set of the mesh, instead of a face")]
+
+
+class MaterialChoice(BaseModel):
+    """A material by name, by numbers, or by name with some numbers replaced."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str | None, Field(description="such as steel-316, aluminium-6061-t6, abs")] = None
+    youngs_modulus_mpa: Positive | None = None
+    poissons_ratio: Annotated[float, Field(ge=0, lt=0.5)] | None = None
+    density_kg_m3: Positive | None = None
+    yield_strength_mpa: Positive | None = None
+    thermal_conductivity_w_mk: Positive | None = None
+    specific_heat_j_kgk: Positive | None = None
+    expansion_per_k: float | None = None
+
+    def resolve(self) -> Material:
+        """Return the material with its source.
+
+        Raises:
+            InvalidArguments: the name is not in the table.
+        """
+        base = find_material(self.name) if self.name else Material("given")
+        return with_overrides(base, **self.model_dump(exclude={"name"}))
+
+
+class Place(BaseModel):
+    """Where on the part: a face or a node set."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    face: FaceSelector | None = None
+    node_set: NodeSet | None = None
+
+    def described(self) -> str:
+        """Return the place in a few words, for labels and messages."""
+        if self.node_set is not None:
+            return f"node set {self.node_set}"
+        if isinstance(self.face, str):
+            return self.face
+        return str(self.face.model_dump()) if self.face is not None else "the whole part"
+
+
+class Support(Place):
+    """A held face: in all three directions unless `directions` or `displacement_mm` says less."""
+
+    directions: Annotated[list[Literal["x", "y", "z"]] | None, Field(description="held directions; default all")] = None
+    displacement_mm: Annotated[
+        tuple[float | None, float | None, float | None] | None,
+        Field(description="prescribed x, y, z; null leaves a direction free"),
+    ] = None
+    within_box_mm: Annotated[Box | None, Field(description="only nodes of the face inside this box")] = None
+
+    @model_validator(mode="after")
+    def _placed(self) -> "Support":
+        if (self.face is None) == (self.node_set is None):
+            raise ValueError("give face or node_set, one of them")
+        if self.directions is not None and self.displacement_mm is not None:
+            raise ValueError("give directions or displacement_mm, not both")
+        return self
+
+
+class Load(Place):
+    """A force, a pressure or heat on a face; an acceleration or a temperature of the whole part."""
+
+    force_n: Annotated[Vector | None, Field(description="total, x y z, spread evenly over the face")] = None
+    pressure_mpa: Annotated[float | None, Field(description="positive presses on the face")] = None
+    acceleration_m_s2: Annotated[Vector | None, Field(description="of the whole part; gravity is [0, 0, -9.81]")] = None
+    temperature_c: Annotated[float | None, Field(description="thermal: of the face; static: of the whole part")] = None
+    reference_temperature_c: Annotated[float, Field(description="where the part is free of thermal stress")] = 20.0
+    power_w: Annotated[float | None, Field(description="heat put in, spread evenly over the face or node set")] = None
+    heat_flux_w_m2: Annotated[float | None, Field(description="heat into the face per area")] = None
+    film_w_m2k: Annotated[Positive | None, Field(description="convection coefficient, with ambient_c")] = None
+    ambient_c: float | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Load":
+        values = (
+            self.force_n, self.pressure_mpa, self.acceleration_m_s2, self.temperature_c, self.power_w,
+            self.heat_flux_w_m2, self.film_w_m2k,
+        )  # fmt: skip
+        if sum(value is not None for value in values) != 1:
+            raise ValueError(
+                "give exactly one of force_n, pressure_mpa, acceleration_m_s2, temperature_c, power_w, "
+                "heat_flux_w_m2, film_w_m2k"
+            )
+        if self.film_w_m2k is not None and self.ambient_c is None:
+            raise ValueError("film_w_m2k needs ambient_c")
+        placed = (self.face is not None) + (self.node_set is not None)
+        if self.acceleration_m_s2 is not None and placed:
+            raise ValueError("an acceleration acts on the whole part: leave out face and node_set")
+        if placed > 1 or (not placed and self.acceleration_m_s2 is None and self.temperature_c is None):
+            raise ValueError("give face or node_set, one of them")
+        return self

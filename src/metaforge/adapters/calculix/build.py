@@ -1,0 +1,402 @@
+"""Turn what a caller said into a problem: faces into nodes, forces into nodal loads, names into materials."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metaforge.adapters.calculix.answers import LoadEcho, SupportEcho
+from metaforge.adapters.calculix.arguments import Load, Place, Support
+from metaforge.adapters.calculix.fields import number, point
+from metaforge.adapters.calculix.problem import (
+    MW_MM2_PER_W_M2,
+    MW_PER_W,
+    T_MM3_PER_KG_M3,
+    TEMPERATURE_DOF,
+    Applied,
+    Film,
+    Fixed,
+    Problem,
+    Transient,
+)
+from metaforge.core.errors import InvalidArguments, ToolError
+from metaforge.engineering.boundary import boundary_faces
+from metaforge.engineering.consistent_loads import area_shares, mass_shares, pressure_forces
+from metaforge.engineering.element_types import ELEMENT_TYPES
+from metaforge.engineering.faces import describe, select
+from metaforge.engineering.materials import Material
+from metaforge.engineering.mesh import ElementBlock, Floats, Ids, Mesh
+from metaforge.engineering.restraint import Held, loose_bodies
+from metaforge.engineering.surface_geometry import face_areas_mm2, face_nodes
+
+_AXES = "xyz"
+MM_PER_M = 1000.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A problem as the caller put it."""
+
+    analysis: str
+    supports: Sequence[Support]
+    loads: Sequence[Load]
+    mode_count: int = 3
+    transient: Transient | None = None
+    initial_temperature_c: float = 20.0
+
+
+@dataclass(frozen=True)
+class Built:
+    """A problem and how the caller's words were understood."""
+
+    problem: Problem
+    supports: list[SupportEcho]
+    loads: list[LoadEcho]
+    warnings: list[str]
+    rigid_body_modes: int
+    point_load_nodes: Ids
+
+
+def build_problem(mesh: Mesh, materials: Mapping[str, Material], wanted: Wanted) -> Built:
+    """Build a problem.
+
+    Args:
+        mesh: solid elements whose sections are the keys of `materials`.
+        wanted: supports, loads and analysis.
+
+    Raises:
+        InvalidArguments: a place that does not exist, a property that is missing.
+        ToolError: nothing holds the part, or heat has nowhere to go.
+    """
+    _refuse_missing_properties(materials, wanted)
+    builder = _Builder(mesh, materials, wanted)
+    for support in wanted.supports:
+        builder.add_support(support)
+    for load in wanted.loads:
+        builder.add_load(load)
+    return builder.finish()
+
+
+def solids_only(mesh: Mesh, sections: Mapping[str, str] | None = None) -> tuple[Mesh, list[str]]:
+    """Keep the solid elements, with one section `EALL` unless sections are given, and say what was left out."""
+    kept: list[ElementBlock] = []
+    dropped: dict[str, int] = {}
+    for block in mesh.blocks:
+        kind = ELEMENT_TYPES.get(block.type)
+        if kind is None or kind.use != "solid":
+            dropped[block.type] = dropped.get(block.type, 0) + len(block.ids)
+            continue
+        section = block.section if sections is not None else "EALL"
+        name = block.type.removeprefix("D") if block.type.startswith("DC3D") else block.type
+        kept.append(ElementBlock(name, block.ids, block.nodes, section))
+    if not kept:
+        raise ToolError(
+            "The mesh has no solid elements"
+            + (f", only {', '.join(f'{n} {t}' for t, n in dropped.items())}" if dropped else ""),
+            kind="no_solids",
+            fix="mesh the volume (C3D10), or give a complete deck with sections and a *STEP for shells and beams",
+        )
+    used = np.unique(np.concatenate([block.nodes.ravel() for block in kept]))
+    warnings = []
+    if dropped:
+        text = ", ".join(f"{count} {name}" for name, count in dropped.items())
+        warnings.append(f"Left out of the solve: {text}; only solid elements are used")
+    inside = np.isin(mesh.node_ids, used)
+    node_sets = {name: ids[np.isin(ids, used)] for name, ids in mesh.node_sets.items()}
+    solid = replace(
+        mesh, node_ids=mesh.node_ids[inside], coordinates_mm=mesh.coordinates_mm[inside], blocks=tuple(kept),
+        node_sets={name: ids for name, ids in node_sets.items() if len(ids)},
+    )  # fmt: skip
+    return solid, warnings
+
+
+def split_by_set(mesh: Mesh, names: Sequence[str]) -> Mesh:
+    """Give the elements of named element sets their own section, so that each can have its own material.
+
+    Raises:
+        InvalidArguments: there is no such element set.
+    """
+    blocks = list(mesh.blocks)
+    for name in names:
+        ids = _lookup(mesh.element_sets, name, "element set")
+        split: list[ElementBlock] = []
+        for block in blocks:
+            inside = np.isin(block.ids, ids)
+            for mask, section in ((inside, name), (~inside, block.section)):
+                if mask.any():
+                    split.append(ElementBlock(block.type, block.ids[mask], block.nodes[mask], section))
+        blocks = split
+    return replace(mesh, blocks=tuple(blocks))
+
+
+class _Builder:
+    def __init__(self, mesh: Mesh, materials: Mapping[str, Material], wanted: Wanted) -> None:
+        self.mesh, self.materials, self.wanted = mesh, dict(materials), wanted
+        self.thermal = wanted.analysis == "thermal"
+        self.fixed: list[Fixed] = []
+        self.applied: list[Applied] = []
+        self.films: list[Film] = []
+        self.temperature_c: float | None = None
+        self.reference_c = wanted.initial_temperature_c
+        self.support_echoes: list[SupportEcho] = []
+        self.load_echoes: list[LoadEcho] = []
+        self.warnings: list[str] = []
+        self.point_nodes: list[Ids] = []
+
+    def add_support(self, support: Support) -> None:
+        nodes, faces = self._nodes(support)
+        if support.within_box_mm is not None:
+            low, high = np.array(support.within_box_mm[:3]), np.array(support.within_box_mm[3:])
+            points = self.mesh.points_mm(nodes)
+            nodes = nodes[((points >= low - 1e-6) & (points <= high + 1e-6)).all(axis=1)]
+            if not len(nodes):
+                raise InvalidArguments(
+                    f"No node of {support.described()} lies in within_box_mm {list(support.within_box_mm)}",
+                    fields={"supports.within_box_mm": "xmin, ymin, zmin, xmax, ymax, zmax around nodes of the face"},
+                )
+        values = _held_values(support)
+        if self.thermal:
+            return
+        self.fixed.append(Fixed(f"support: {support.described()}", nodes, values))
+        held = [_AXES[dof - 1] if value == 0 else f"{_AXES[dof - 1]} = {value:g} mm" for dof, value in values.items()]
+        self.support_echoes.append(SupportEcho(support.described(), faces, len(nodes), held))
+
+    def add_load(self, load: Load) -> None:
+        if load.force_n is not None:
+            self._force(load, load.force_n)
+        elif load.pressure_mpa is not None:
+            self._pressure(load, load.pressure_mpa)
+        elif load.acceleration_m_s2 is not None:
+            self._acceleration(load, load.acceleration_m_s2)
+        elif load.temperature_c is not None:
+            self._temperature(load, load.temperature_c)
+        else:
+            self._heat(load)
+
+    def _force(self, load: Load, force_n: tuple[float, float, float]) -> None:
+        self._only("mechanical", load)
+        nodes, shares, faces, area = self._shares(load)
+        self._apply(load, faces, "force, spread evenly", nodes, shares[:, None] * np.array(force_n), area)
+
+    def _pressure(self, load: Load, pressure_mpa: float) -> None:
+        self._only("mechanical", load)
+        faces, names = self._faces(load)
+        nodes, forces = pressure_forces(self.mesh, faces, pressure_mpa)
+        area = float(face_areas_mm2(self.mesh, faces).sum())
+        self._apply(load, names, f"pressure {pressure_mpa:g} MPa against the face", nodes, forces, area)
+
+    def _acceleration(self, load: Load, acceleration_m_s2: tuple[float, float, float]) -> None:
+        self._only("mechanical", load)
+        density = {name: (m.density_kg_m3 or 0.0) * T_MM3_PER_KG_M3 for name, m in self.materials.items()}
+        nodes, mass = mass_shares(self.mesh, density)
+        values = mass[:, None] * np.array(acceleration_m_s2) * MM_PER_M
+        self._apply(load, [], f"acceleration of {mass.sum() * 1000:.4g} kg", nodes, values, None)
+
+    def _apply(self, load: Load, faces: list[str], kind: str, nodes: Ids, values: Floats, area: float | None) -> None:
+        applied = Applied(f"load: {kind} on {load.described()}", nodes, values)
+        self.applied.append(applied)
+        rounded = None if area is None else number(area)
+        if values.shape[1] == 3:
+            echo = LoadEcho(load.described(), faces, kind, rounded, total_n=point(applied.total))
+        else:
+            echo = LoadEcho(load.described(), faces, kind, rounded, total_w=number(applied.total[0] / MW_PER_W))
+        self.load_echoes.append(echo)
+
+    def _temperature(self, load: Load, temperature_c: float) -> None:
+        if not self.thermal:
+            if load.face is not None or load.node_set is not None:
+                raise InvalidArguments(
+                    "A static analysis takes one temperature for the whole part: leave out face and node_set, or use "
+                    "calculix.run_thermal for temperatures of faces",
+                    fields={"loads.temperature_c": "without face"},
+                )
+            self.temperature_c, self.reference_c = temperature_c, load.reference_temperature_c
+            kind = f"temperature {temperature_c:g} deg C, stress-free at {load.reference_temperature_c:g} deg C"
+            self.load_echoes.append(LoadEcho("the whole part", [], kind))
+            return
+        if load.face is None and load.node_set is None:
+            raise InvalidArguments(
+                "A thermal analysis needs the face that temperature_c holds", fields={"loads.face": "a face"}
+            )
+        nodes, faces = self._nodes(load)
+        self.fixed.append(Fixed(f"temperature: {load.described()}", nodes, {TEMPERATURE_DOF: temperature_c}))
+        self.load_echoes.append(LoadEcho(load.described(), faces, f"held at {temperature_c:g} deg C"))
+
+    def _heat(self, load: Load) -> None:
+        self._only("thermal", load)
+        if load.film_w_m2k is not None and load.ambient_c is not None:
+            faces, names = self._faces(load)
+            self.films.append(Film(load.described(), faces, load.film_w_m2k, load.ambient_c))
+            kind = f"convection {load.film_w_m2k:g} W/(m2 K) to {load.ambient_c:g} deg C"
+            cooled = number(face_areas_mm2(self.mesh, faces).sum())
+            self.load_echoes.append(LoadEcho(load.described(), names, kind, cooled))
+        elif load.heat_flux_w_m2 is not None:
+            faces, names = self._faces(load)
+            nodes, areas = area_shares(self.mesh, faces)
+            heat = (areas * load.heat_flux_w_m2 * MW_MM2_PER_W_M2)[:, None]
+            self._apply(load, names, f"heat flux {load.heat_flux_w_m2:g} W/m2", nodes, heat, float(areas.sum()))
+        elif load.power_w is not None:
+            nodes, shares, names, area = self._shares(load)
+            power = (shares * load.power_w * MW_PER_W)[:, None]
+            self._apply(load, names, "power, spread evenly", nodes, power, area)
+
+    def _only(self, wanted: str, load: Load) -> None:
+        if (wanted == "thermal") != self.thermal:
+            given = ", ".join(n for n in load.model_fields_set - {"face", "node_set", "ambient_c"})
+            use = "calculix.run_thermal or analysis_type thermal" if wanted == "thermal" else "static_stress"
+            raise InvalidArguments(
+                f"A load with {given} does not belong into a {self.wanted.analysis} analysis: use {use}",
+                fields={"loads": f"no {given} here"},
+            )
+
+    def _nodes(self, place: Place) -> tuple[Ids, list[str]]:
+        if place.node_set is not None:
+            return self._node_set(place.node_set), []
+        faces, names = self._faces(place)
+        groups = [nodes.ravel() for _, nodes in face_nodes(self.mesh, faces)]
+        return np.unique(np.concatenate(groups)), names
+
+    def _node_set(self, name: str) -> Ids:
+        known = {each.lower(): each for each in self.mesh.node_sets}
+        if name.lower() not in known and name.lower() in {each.lower() for each in self.mesh.surfaces}:
+            return self._nodes(Place(face=name))[0]
+        return _lookup(self.mesh.node_sets, name, "node set")
+
+    def _faces(self, place: Place) -> tuple[Ids, list[str]]:
+        if place.node_set is not None:
+            faces = self._faces_of_nodes(self._node_set(place.node_set))
+            if not len(faces):
+                raise InvalidArguments(
+                    f"Node set {place.node_set} covers no whole element face: a pressure or a flux needs faces",
+                    fields={"face": "a face, or a node set with all nodes of a face"},
+                )
+            return faces, []
+        names = select(self.mesh.surfaces, place.face, mesh=self.mesh)
+        return np.vstack([self.mesh.surfaces[name].faces for name in names]), names
+
+    def _shares(self, load: Load) -> tuple[Ids, Floats, list[str], float | None]:
+        """Return nodes and the share of a total that each gets: by area where there are faces, else evenly."""
+        if load.node_set is None:
+            faces, names = self._faces(load)
+            nodes, areas = area_shares(self.mesh, faces)
+            return nodes, areas / areas.sum(), names, float(areas.sum())
+        nodes = self._node_set(load.node_set)
+        faces = self._faces_of_nodes(nodes)
+        if len(faces):
+            covered, areas = area_shares(self.mesh, faces)
+            if len(covered) == len(nodes):
+                return covered, areas / areas.sum(), [], float(areas.sum())
+        if len(nodes) <= 3:
+            self.point_nodes.append(nodes)
+        return nodes, np.full(len(nodes), 1.0 / len(nodes)), [], None
+
+    def _faces_of_nodes(self, nodes: Ids) -> Ids:
+        skin = boundary_faces(self.mesh)
+        inside = np.zeros(len(skin), dtype=np.bool_)
+        for rows, members in face_nodes(self.mesh, skin):
+            inside[rows] = np.isin(members, nodes).all(axis=1)
+        return np.asarray(skin[inside])
+
+    def finish(self) -> Built:
+        problem = Problem(
+            self.wanted.analysis, self.mesh, self.materials, tuple(self.fixed), tuple(self.applied), tuple(self.films),
+            self.temperature_c, self.reference_c, self.wanted.mode_count, self.wanted.transient,
+        )  # fmt: skip
+        self._refuse_load_without_support_faces()
+        rigid = 0 if self.thermal else self._rigid_body_modes()
+        if self.thermal and self.wanted.transient is None:
+            self._refuse_no_sink()
+        self._warn_of_held_loads(problem)
+        points = np.unique(np.concatenate(self.point_nodes)) if self.point_nodes else np.empty(0, np.int64)
+        return Built(problem, self.support_echoes, self.load_echoes, self.warnings, rigid, points)
+
+    def _refuse_load_without_support_faces(self) -> None:
+        if self.wanted.analysis in ("static_stress", "buckling") and not self.load_echoes:
+            moved = any(any(fixed.values.values()) for fixed in self.fixed)
+            if not moved:
+                raise InvalidArguments(
+                    "No load: give loads, such as {face: top, force_n: [0, 0, -1000]}; the part has\n"
+                    + describe(self.mesh.surfaces),
+                    fields={"loads": "at least one"},
+                )
+
+    def _rigid_body_modes(self) -> int:
+        held = [Held(fixed.nodes, tuple(fixed.values)) for fixed in self.fixed]
+        loose = loose_bodies(self.mesh, held)
+        count = sum(len(body.motions) for body in loose)
+        if not count or self.wanted.analysis == "modal":
+            return count
+        body = loose[0]
+        faces = describe(self.mesh.surfaces) if self.mesh.surfaces else ""
+        raise ToolError(
+            f"The model is not restrained ({count} rigid-body mode{'s' if count > 1 else ''}): "
+            f"{'the part' if len(loose) == 1 else f'a body of {body.node_count} nodes'} is free in "
+            f"{', '.join(body.motions)}",
+            kind="not_restrained",
+            where=f"around [{', '.join(f'{v:.4g}' for v in body.centroid_mm)}] mm",
+            fix="add to supports, such as {face: bottom}" + (f"; faces:\n{faces}" if faces else ""),
+            rigid_body_modes=count,
+        )
+
+    def _refuse_no_sink(self) -> None:
+        if not self.fixed and not self.films:
+            raise ToolError(
+                "No temperature is held and no face is cooled: heat has nowhere to go, and there is no steady state",
+                kind="no_heat_sink",
+                fix="add a load with temperature_c, or with film_w_m2k and ambient_c, on a face",
+            )
+
+    def _warn_of_held_loads(self, problem: Problem) -> None:
+        if self.thermal or not self.applied:
+            return
+        held = problem.held_mask((1, 2, 3))
+        for load, echo in zip(self.applied, (e for e in self.load_echoes if e.total_n is not None), strict=True):
+            on_held = np.abs(load.values[held[self.mesh.positions(load.nodes)]]).sum()
+            total = np.abs(load.values).sum()
+            if total and on_held > 0.5 * total:
+                self.warnings.append(
+                    f"{on_held / total:.0%} of the load on {echo.place} acts on held nodes and strains nothing"
+                )
+
+
+def _held_values(support: Support) -> dict[int, float]:
+    if support.displacement_mm is not None:
+        return {axis + 1: value for axis, value in enumerate(support.displacement_mm) if value is not None}
+    directions = support.directions if support.directions is not None else ["x", "y", "z"]
+    return {_AXES.index(axis) + 1: 0.0 for axis in directions}
+
+
+def _lookup(sets: Mapping[str, Ids], name: str, what: str) -> Ids:
+    known = {each.lower(): each for each in sets}
+    if name.lower() in known:
+        return sets[known[name.lower()]]
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
+    listed = ", ".join([known[each] for each in near] or list(sets)[:12]) or "none"
+    raise InvalidArguments(
+        f"The mesh has no {what} {name!r}; {'nearest' if near else 'it has'}: {listed}",
+        fields={what.replace(" ", "_"): f"one of {', '.join(list(sets)[:12]) or 'none'}"},
+        did_you_mean=[known[each] for each in near],
+    )
+
+
+def _refuse_missing_properties(materials: Mapping[str, Material], wanted: Wanted) -> None:
+    needs: dict[str, str] = {}
+    if wanted.analysis == "thermal":
+        needs["thermal_conductivity_w_mk"] = "heat conduction"
+        if wanted.transient is not None:
+            needs |= {"density_kg_m3": "a transient", "specific_heat_j_kgk": "a transient"}
+    else:
+        needs |= {"youngs_modulus_mpa": "stiffness", "poissons_ratio": "stiffness"}
+    if wanted.analysis == "modal" or any(load.acceleration_m_s2 is not None for load in wanted.loads):
+        needs["density_kg_m3"] = "inertia"
+    if wanted.analysis != "thermal" and any(load.temperature_c is not None for load in wanted.loads):
+        needs["expansion_per_k"] = "thermal stress"
+    for material in materials.values():
+        missing = {name: why for name, why in needs.items() if getattr(material, name) is None}
+        if missing:
+            text = ", ".join(f"{name} (for {why})" for name, why in missing.items())
+            raise InvalidArguments(
+                f"Material {material.name!r} lacks {text}",
+                fields={f"material.{name}": "a number, or a material name that has it" for name in missing},
+            )

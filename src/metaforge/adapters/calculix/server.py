@@ -1,0 +1,287 @@
+"""The CalculiX adapter: four tools. Nothing heavy is imported until a tool runs."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from metaforge import __version__
+from metaforge.adapters.calculix.answers import ExtractedResults, FeaAnswer, MeshVerdict, ThermalAnswer
+from metaforge.adapters.calculix.arguments import Load, MaterialChoice, Positive, Support, Vector
+from metaforge.core.errors import InvalidArguments
+from metaforge.engineering.materials import Material as Resolved
+from metaforge.tools.context import Answer, ToolContext
+from metaforge.tools.effect import Effect
+from metaforge.tools.manifest import Need
+from metaforge.tools.paths import InputPath, OutputPath
+from metaforge.tools.server import McpToolServer
+from metaforge.tools.tool import tool
+
+Material = str | MaterialChoice
+ModeCount = Annotated[int, Field(ge=1, le=100)]
+
+
+class CalculixServer(McpToolServer):
+    """Finite element analysis with CalculiX."""
+
+    needs: ClassVar[tuple[Need, ...]] = (
+        Need("program", "ccx", apt="calculix-ccx", minimum="2.17"),
+        Need("module", "numpy", extra="cadquery"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__("calculix", __version__)
+
+    def warm_up(self) -> None:
+        """Import numpy, the mesher where it is installed, and the analysis modules."""
+        import importlib.util
+
+        import metaforge.adapters.calculix.deck_run
+
+        if importlib.util.find_spec("gmsh") is not None:
+            import metaforge.engineering.meshing  # noqa: F401
+
+    @tool(
+        effect=Effect.PRODUCE,
+        capability="stress_analysis",
+        title="Run FEA",
+        idempotent=True,
+        timeout_seconds=1800.0,
+        max_memory_mb=4096,
+        max_cpu_seconds=3600,
+        max_disk_mb=2048,
+        search_hint="stress, displacement, natural frequency, buckling of a part",
+    )
+    def run_fea(
+        self,
+        ctx: ToolContext,
+        analysis_type: Literal["static_stress", "modal", "buckling", "thermal"],
+        load_case: str = "case-1",
+        step_file: InputPath | None = None,
+        mesh_file: InputPath | None = None,
+        material: Material | None = None,
+        materials: dict[str, Material] | None = None,
+        supports: list[Support] | None = None,
+        loads: list[Load] | None = None,
+        fixed_node_set: str | None = None,
+        load_node_set: str | None = None,
+        load_force_n: Vector | None = None,
+        element_size_mm: Positive | None = None,
+        num_modes: ModeCount = 3,
+        mesh_convergence: bool = False,
+        picture: bool = False,
+        output_path: OutputPath | None = None,
+        overwrite: bool = False,
+    ) -> Answer[FeaAnswer]:
+        """Compute stresses, natural frequencies, buckling loads or temperatures with CalculiX.
+
+        Takes a STEP part (meshed with quadratic tetrahedra), an .inp mesh with sets, or a complete .inp deck that has
+        its own *STEP. Checks units, restraint and elements before the solve, reactions against loads after it.
+        mm, N, MPa, kg/m3, deg C; axes as in the input file.
+
+        Args:
+            analysis_type: what to compute; for a deck, what its step computes.
+            load_case: a label; part of the result file's name.
+            step_file: .step part.
+            mesh_file: .inp mesh or deck.
+            material: name such as steel-316, or numbers.
+            materials: by solid or element set, for parts of several materials.
+            supports: held faces, such as [{"face": "bottom"}].
+            loads: such as [{"face": "top", "force_n": [0, 0, -1000]}].
+            fixed_node_set: node set held in x, y, z.
+            load_node_set: node set that carries load_force_n.
+            load_force_n: total force on load_node_set.
+            element_size_mm: edge length for a STEP file; default min(part / 10, wall / 2).
+            num_modes: natural frequencies or buckling factors wanted.
+            mesh_convergence: solve a coarser mesh too and compare (STEP, static).
+            picture: draw the result as PNG.
+            output_path: .frd file; deck and picture get the same name.
+            overwrite: replace existing result files.
+        """
+        from metaforge.adapters.calculix import deck_run, job, structural, thermal
+
+        path = job.input_path(step_file, mesh_file)
+        outputs = job.Outputs.choose(output_path, path, load_case)
+        one, by_set = _materials(material, materials)
+        all_supports = [*(supports or []), *_fixed(fixed_node_set)]
+        all_loads = [*(loads or []), *_forced(load_node_set, load_force_n)]
+        if job.is_cad(path):
+            meshed = job.mesh_cad(path, ctx, one, by_set, element_size_mm)
+        else:
+            source = job.open_deck(path, ctx)
+            if source.has_step:
+                _refuse_beside_deck(material, materials, all_supports, all_loads)
+                return deck_run.run_complete_deck(source, load_case, analysis_type, outputs, picture, ctx)
+            meshed = job.mesh_from_deck(source, one, by_set)
+        if analysis_type == "thermal":
+            return thermal.as_fea(load_case, all_loads, picture, outputs, meshed, ctx)
+        request = structural.StructuralRequest(
+            path, load_case, analysis_type, all_supports, all_loads, num_modes, mesh_convergence, picture, outputs,
+            one, by_set,
+        )  # fmt: skip
+        return structural.run_structural(request, meshed, ctx)
+
+    @tool(
+        effect=Effect.PRODUCE,
+        capability="thermal_analysis",
+        title="Run thermal analysis",
+        idempotent=True,
+        timeout_seconds=1800.0,
+        max_memory_mb=4096,
+        max_cpu_seconds=3600,
+        max_disk_mb=2048,
+        search_hint="heat, temperature, cooling of a part",
+    )
+    def run_thermal(
+        self,
+        ctx: ToolContext,
+        step_file: InputPath | None = None,
+        mesh_file: InputPath | None = None,
+        material: Material | None = None,
+        materials: dict[str, Material] | None = None,
+        loads: list[Load] | None = None,
+        heat_source_node_set: str | None = None,
+        power_dissipation_w: float | None = None,
+        sink_node_set: str | None = None,
+        sink_temp_c: float | None = None,
+        analysis_mode: Literal["steady_state", "transient"] = "steady_state",
+        duration_seconds: Positive | None = None,
+        time_step_seconds: Positive | None = None,
+        initial_temperature_c: float = 20.0,
+        element_size_mm: Positive | None = None,
+        picture: bool = False,
+        output_path: OutputPath | None = None,
+        overwrite: bool = False,
+    ) -> Answer[ThermalAnswer]:
+        """Compute temperatures in a part by heat conduction with CalculiX, steady or over time.
+
+        Takes a STEP part or an .inp mesh; a deck with its own *STEP belongs to run_fea. Heat in is held against heat
+        out after a steady solve. W, W/(m K), deg C, mm, s.
+
+        Args:
+            step_file: .step part.
+            mesh_file: .inp mesh with node sets or surfaces.
+            material: name or numbers (thermal_conductivity_w_mk; density and specific heat for a transient).
+            materials: by solid or element set.
+            loads: temperature_c, power_w, heat_flux_w_m2 or film_w_m2k with ambient_c, each on a face.
+            heat_source_node_set: node set that takes power_dissipation_w.
+            power_dissipation_w: heat put in.
+            sink_node_set: node set held at sink_temp_c.
+            sink_temp_c: temperature of the sink.
+            analysis_mode: steady state, or over time.
+            duration_seconds: of a transient.
+            time_step_seconds: fixed step; default duration / 50.
+            initial_temperature_c: of the whole part, for a transient.
+            element_size_mm: edge length for a STEP file.
+            picture: draw the temperatures as PNG.
+            output_path: .frd file; deck and picture get the same name.
+            overwrite: replace existing result files.
+        """
+        from metaforge.adapters.calculix import job, thermal
+
+        path = job.input_path(step_file, mesh_file)
+        one, by_set = _materials(material, materials)
+        all_loads = [
+            *(loads or []),
+            *_heated(heat_source_node_set, power_dissipation_w),
+            *_sunk(sink_node_set, sink_temp_c),
+        ]
+        if job.is_cad(path):
+            meshed = job.mesh_cad(path, ctx, one, by_set, element_size_mm)
+        else:
+            source = job.open_deck(path, ctx)
+            if source.has_step:
+                raise InvalidArguments(
+                    f"{path} is a complete deck with its own *STEP: use calculix.run_fea, analysis_type thermal",
+                    fields={"mesh_file": "an .inp mesh without *STEP"},
+                )
+            meshed = job.mesh_from_deck(source, one, by_set)
+        request = thermal.ThermalRequest(
+            all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
+            job.Outputs.choose(output_path, path, analysis_mode),
+        )  # fmt: skip
+        return thermal.run_heat(request, meshed, ctx)
+
+    @tool(
+        effect=Effect.READ,
+        capability="mesh_validation",
+        title="Validate mesh",
+        timeout_seconds=120.0,
+        max_memory_mb=4096,
+        search_hint="mesh quality, aspect ratio, inverted elements",
+    )
+    def validate_mesh(
+        self, ctx: ToolContext, mesh_file: InputPath, max_aspect_ratio: Annotated[float, Field(gt=1)] = 10.0
+    ) -> Answer[MeshVerdict]:
+        """Check an .inp mesh: element types, aspect ratio, Jacobians, duplicate and unused nodes, separate bodies.
+
+        Args:
+            mesh_file: .inp mesh or deck.
+            max_aspect_ratio: above this an element is an issue; 1 is ideal.
+        """
+        from metaforge.adapters.calculix import job, mesh_report
+
+        return mesh_report.report_mesh(job.open_deck(mesh_file, ctx), max_aspect_ratio)
+
+    @tool(
+        effect=Effect.READ,
+        capability="result_extraction",
+        title="Extract FEA results",
+        timeout_seconds=120.0,
+        max_memory_mb=4096,
+        search_hint="read an .frd result file",
+    )
+    def extract_results(
+        self, ctx: ToolContext, frd_path: InputPath, include_node_data: bool = False
+    ) -> Answer[ExtractedResults]:
+        """Summarise a CalculiX .frd file: stress, displacement, temperature, and whether the peak is suspicious.
+
+        Args:
+            frd_path: .frd file.
+            include_node_data: also values per node, the highest 1000 first.
+        """
+        from metaforge.adapters.calculix.extract import summarise
+        from metaforge.formats.frd import read_frd
+
+        return summarise(read_frd(ctx.input_file(frd_path).read_bytes()), frd_path, include_node_data)
+
+
+def _materials(
+    material: Material | None, materials: dict[str, Material] | None
+) -> tuple[Resolved | None, dict[str, Resolved]]:
+    from metaforge.adapters.calculix.job import resolve_material
+
+    by_set = {name: made for name, choice in (materials or {}).items() if (made := resolve_material(choice))}
+    return resolve_material(material), by_set
+
+
+def _fixed(node_set: str | None) -> list[Support]:
+    return [Support(node_set=node_set)] if node_set else []
+
+
+def _forced(node_set: str | None, force_n: Vector | None) -> list[Load]:
+    _refuse_half("load_node_set", node_set, "load_force_n", force_n)
+    return [Load(node_set=node_set, force_n=force_n)] if node_set and force_n is not None else []
+
+
+def _heated(node_set: str | None, power_w: float | None) -> list[Load]:
+    _refuse_half("heat_source_node_set", node_set, "power_dissipation_w", power_w)
+    return [Load(node_set=node_set, power_w=power_w)] if node_set and power_w is not None else []
+
+
+def _sunk(node_set: str | None, temperature_c: float | None) -> list[Load]:
+    _refuse_half("sink_node_set", node_set, "sink_temp_c", temperature_c)
+    return [Load(node_set=node_set, temperature_c=temperature_c)] if node_set and temperature_c is not None else []
+
+
+def _refuse_half(name: str, value: object, other_name: str, other: object) -> None:
+    if (value is None) != (other is None):
+        missing, given = (name, other_name) if value is None else (other_name, name)
+        raise InvalidArguments(f"{given} needs {missing}", fields={missing: "required with " + given})
+
+
+def _refuse_beside_deck(*given: object) -> None:
+    if any(given):
+        raise InvalidArguments(
+            "The deck has its own *STEP: material, supports and loads are already in it",
+            fields={"mesh_file": "a mesh without *STEP, or leave out material, supports and loads"},
+        )
