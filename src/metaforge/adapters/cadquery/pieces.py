@@ -11,7 +11,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _THREE = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
 Triple = Annotated[tuple[Number, Number, Number], WithJsonSchema(_THREE)]
 Share = Annotated[float, Field(ge=0, le=1)]
-SRgb = Annotated[tuple[Share, Share, Share], WithJsonSchema(_THREE)]
+SRgb = Annotated[tuple[Share, Share, Share], WithJsonSchema({"type": "array", "minItems": 3, "maxItems": 3})]
 
 
 class _Piece(BaseModel):

@@ -10,6 +10,8 @@ from metaforge.engineering.solid_guard import SolidFacts
 # Three numbers, told to a model in a quarter of the tokens.
 _NUMBERS = WithJsonSchema({"type": "array", "items": {"type": "number"}})
 Vector = Annotated[tuple[float, float, float], _NUMBERS]
+Direction = Annotated[tuple[float, float, float], WithJsonSchema({"type": "array"})]
+"""Three numbers without a unit: a unit vector, a colour."""
 Matrix = Annotated[tuple[Vector, Vector, Vector], WithJsonSchema({"type": "array"})]
 
 
@@ -69,7 +71,7 @@ class Face:
     type: str
     area_mm2: float
     centroid_mm: Vector
-    normal: Vector | None = None
+    normal: Direction | None = None
     radius_mm: float | None = None
     side: str | None = None
 
@@ -79,7 +81,7 @@ class PartInfo:
     name: str
     solids_count: int
     volume_mm3: float
-    colour_srgb: Vector | None = None
+    colour_srgb: Direction | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Properties:
     bounding_box_mm: BoundingBox | None = None
     inertia_mm5: Matrix | None = None
     inertia_kg_mm2: Matrix | None = None
-    principal_inertia_mm5: Vector | None = None
+    principal_inertia_mm5: Direction | None = None
     mass_kg: float | None = None
     density_kg_m3: float | None = None
     solids_count: int | None = None
@@ -102,7 +104,7 @@ class Properties:
     parts: list[PartInfo] | None = None
     parts_count: int | None = None
     distinct_parts_count: int | None = None
-    colours_srgb: list[Vector] | None = None
+    colours_srgb: list[Direction] | None = None
     faces: list[Face] | None = None
 
 
@@ -151,7 +153,7 @@ class Placement:
 
     name: str
     position_mm: Vector
-    rotation_axis: Vector
+    rotation_axis: Direction
     rotation_deg: float
 
 

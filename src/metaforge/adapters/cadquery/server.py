@@ -16,6 +16,7 @@ from metaforge.adapters.cadquery.results import (
     ShapeResult,
 )
 from metaforge.core.errors import InvalidArguments
+from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, ToolContext
 from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import Need
@@ -26,6 +27,8 @@ from metaforge.tools.tool import tool
 Positive = Annotated[float, Field(gt=0)]
 PositiveOrZero = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
+UNITLESS = ("pcb_length", "pcb_width", "pcb_thickness", "component_max_height", "wall_thickness")
+"""Names of generate_enclosure that mean the same in mm with `_mm` after them."""
 PropertyName = Literal[
     "volume", "area", "surface_area", "center_of_mass", "bounding_box", "inertia", "mass", "validity", "faces",
     "parts", "colours", "units",
@@ -45,6 +48,18 @@ class CadQueryServer(McpToolServer):
         from metaforge.adapters.cadquery.warm import warm_up
 
         warm_up()
+
+    def manifests(self) -> list[ToolManifest]:
+        """Return the manifests, with names that stand without their unit allowed but not shown."""
+        made = super().manifests()
+        for manifest in made:
+            if manifest.tool_id != "cadquery.generate_enclosure":
+                continue
+            properties = manifest.input_schema["properties"]
+            for name in UNITLESS:
+                del properties[name]
+            manifest.input_schema["patternProperties"] = {f"^({'|'.join(UNITLESS)})$": {"type": "number"}}
+        return made
 
     @tool(
         effect=Effect.PRODUCE, capability="cad_generation", title="Create parametric shape", idempotent=True,
