@@ -148,7 +148,8 @@ def kind_of(field: dict[str, Any], definitions: dict[str, Any]) -> str:
             kinds = [kind_of(each, definitions) for each in field[word] if each.get("type") != "null"]
             return " or ".join(dict.fromkeys(kinds))
     if "prefixItems" in field:
-        return f"({', '.join(kind_of(each, definitions) for each in field['prefixItems'])})"
+        kinds = [kind_of(each, definitions).split(" ")[0] for each in field["prefixItems"]]
+        return f"{len(kinds)} x {kinds[0]}" if len(set(kinds)) == 1 else f"({', '.join(kinds)})"
     if field.get("type") == "array":
         return f"list of {kind_of(field.get('items', {}), definitions)}"
     limits = [
