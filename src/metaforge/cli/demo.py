@@ -50,15 +50,16 @@ REQUESTS = (
     Request(
         "stress",
         "Mesh and solve",
-        "run a stress analysis on out/bracket.step: steel-316, 1 kN on the top face, fixed base",
+        "run a stress analysis on out/bracket.step: steel-316, 1 kN on the top face along -z, fixed base",
         "calculix.run_fea",
         {
-            "load_case": "1 kN on the top face along -z, fixed base",
+            "load_case": "1 kN down",
             "analysis_type": "static_stress",
             "step_file": "out/bracket.step",
-            "material": {"name": "steel-316"},
+            "material": "steel-316",
             "supports": [{"face": "bottom"}],
             "loads": [{"face": "top", "force_n": [0, 0, -1000]}],
+            "output_path": "out/bracket-stress.frd",
             "picture": True,
         },
     ),
@@ -122,8 +123,7 @@ def watched(environment: dict[str, str]) -> Demo:
 
         def moved(key: str, fraction: float, message: str) -> None:
             task = tasks[key]
-            if fraction == 0.0 and not message:
-                bars.start_task(task)
+            bars.start_task(task)
             bars.update(task, completed=fraction, doing=message)
 
         return perform(StdioClient(environment=environment), moved)
@@ -152,7 +152,7 @@ def perform(client: StdioClient, moved: Callable[[str, float, str], None]) -> De
 
 def _ask(client: StdioClient, request: Request, demo: Demo, moved: Callable[[str, float, str], None]) -> None:
     demo.failed_step = request.key
-    moved(request.key, 0.0, "")
+    moved(request.key, 0.0, f"asking {request.tool}")
     started = time.perf_counter()
     result = client.call_tool(
         request.tool,

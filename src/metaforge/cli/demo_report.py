@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from metaforge.cli.demo import REQUESTS, Demo
-from metaforge.cli.screen import console, number
+from metaforge.cli.screen import console
 
 LABEL = 26
 
@@ -56,11 +56,11 @@ Lines = Iterable[tuple[str, str]]
 def part_lines(result: dict[str, Any]) -> Lines:
     """Volume, area and extent of the part."""
     box = result["bounding_box_mm"]
-    yield "volume", f"{number(result['volume_mm3'])} mm³"
-    yield "surface area", f"{number(result['surface_area_mm2'])} mm²"
+    yield "volume", f"{_n(result['volume_mm3'])} mm³"
+    yield "surface area", f"{_n(result['surface_area_mm2'])} mm²"
     yield "bounding box", f"{_by(box['size_mm'])} mm, from {_point(box['min_mm'])} to {_point(box['max_mm'])} mm"
     if "mass_kg" in result:
-        yield "mass", f"{number(result['mass_kg'])} kg ({result.get('material', '')})"
+        yield "mass", f"{_n(result['mass_kg'])} kg ({result.get('material', '')})"
 
 
 def export_lines(result: dict[str, Any]) -> Lines:
@@ -74,11 +74,11 @@ def stress_lines(result: dict[str, Any]) -> Lines:
     """Mesh, loads as understood, stresses, displacement and balance."""
     mesh = result["mesh"]
     types = ", ".join(f"{count:,} {kind}" for kind, count in mesh["element_types"].items())
-    size = f", size {number(mesh['element_size_mm'])} mm" if "element_size_mm" in mesh else ""
+    size = f", size {_n(mesh['element_size_mm'])} mm" if "element_size_mm" in mesh else ""
     yield "mesh", f"{types}{size}; {result['mesh_nodes']:,} nodes"
     yield (
         "worst element",
-        f"scaled Jacobian {number(mesh['min_scaled_jacobian'])}, aspect ratio {number(mesh['max_aspect_ratio'])}",
+        f"scaled Jacobian {_n(mesh['min_scaled_jacobian_ratio'])}, aspect ratio {_n(mesh['max_aspect_ratio'])}",
     )
     for name, material in result.get("materials", {}).items():
         yield "material", f"{material.get('name', name)}{_stiffness(material)}"
@@ -86,13 +86,15 @@ def stress_lines(result: dict[str, Any]) -> Lines:
         yield "support", f"{support['place']} face, held in {', '.join(support['held'])}"
     for load in result.get("loads", ()):
         yield "load", f"{load['place']} face, {_point(load['total_n'])} N in all, over {_area(load)}"
+    if frame := result.get("coordinate_frame"):
+        yield "directions", f"in {frame}"
     yield from _peak_lines(result)
     at = f" at {_point(result['max_displacement_at_mm'])} mm" if "max_displacement_at_mm" in result else ""
-    yield "max displacement", f"{number(result['max_displacement_mm'])} mm{at}"
+    yield "max displacement", f"{_n(result['max_displacement_mm'])} mm{at}"
     yield (
         "reactions against loads",
         f"{_point(result['reactions_n'])} N against {_point(result['applied_n'])} N, "
-        f"off by {100 * result['balance_error_ratio']:.2g} %",
+        f"off by {100 * result['balance_error_ratio']:.1g} %",
     )
     yield from _safety_lines(result)
     times = [f"solver {_took(result['solver_time_seconds'])}"]
@@ -103,41 +105,46 @@ def stress_lines(result: dict[str, Any]) -> Lines:
 
 def _peak_lines(result: dict[str, Any]) -> Lines:
     peak = result["peak"]
-    yield "max von Mises stress", f"{number(peak['von_mises_mpa'])} MPa at {_point(peak['at_mm'])} mm"
+    yield "max von Mises stress", f"{_n(peak['von_mises_mpa'])} MPa at {_point(peak['at_mm'])} mm"
     if not peak["possibly_singular"]:
         yield "  singular spot", "no: it lies away from supports, re-entrant corners and point loads"
         return
     yield "  singular spot", f"possibly: {peak.get('reason', '')}"
     if "outside_mpa" in peak:
         where = f" at {_point(peak['outside_at_mm'])} mm" if "outside_at_mm" in peak else ""
-        yield "  away from it", f"{number(peak['outside_mpa'])} MPa{where}, farther than {number(peak['zone_mm'])} mm"
+        yield "  away from it", f"{_n(peak['outside_mpa'])} MPa{where}, farther than {_n(peak['zone_mm'])} mm"
 
 
 def _safety_lines(result: dict[str, Any]) -> Lines:
     if "factor_of_safety" not in result:
         return
     outside = result.get("factor_of_safety_outside_zone")
-    away = f"; {number(outside)} away from the spot" if outside is not None else ""
-    yield "safety against yield", f"{number(result['factor_of_safety'])}{away}"
+    away = f"; {_n(outside)} away from the spot" if outside is not None else ""
+    yield "safety against yield", f"{_n(result['factor_of_safety'])}{away}"
 
 
 def _stiffness(material: dict[str, Any]) -> str:
     if "youngs_modulus_mpa" not in material:
         return ""
-    ratio = f", Poisson's ratio {number(material['poissons_ratio'])}" if "poissons_ratio" in material else ""
-    return f": Young's modulus {number(material['youngs_modulus_mpa'])} MPa{ratio}"
+    ratio = f", Poisson's ratio {_n(material['poissons_ratio'])}" if "poissons_ratio" in material else ""
+    return f": Young's modulus {_n(material['youngs_modulus_mpa'])} MPa{ratio}"
 
 
 def _area(load: dict[str, Any]) -> str:
-    return f"{number(load['area_mm2'])} mm²" if "area_mm2" in load else "its nodes"
+    return f"{_n(load['area_mm2'])} mm²" if "area_mm2" in load else "its nodes"
+
+
+def _n(value: float) -> str:
+    """Return four significant digits, or the whole number where there are more before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
 
 
 def _by(values: Sequence[float]) -> str:
-    return " x ".join(number(value) for value in values)
+    return " x ".join(_n(value) for value in values)
 
 
 def _point(values: Sequence[float]) -> str:
-    return "(" + ", ".join(number(value) for value in values) + ")"
+    return "(" + ", ".join(_n(value) for value in values) + ")"
 
 
 def _took(seconds: float) -> str:
