@@ -201,6 +201,8 @@ def main() -> None:
     """Serve a TinyService by the transport that the arguments name."""
     import os
 
+    import uvloop
+
     from metaforge.mcp.serve import announce, listen, serve_http
     from metaforge.mcp.stdio import StdioServer
     from metaforge.settings import Settings
@@ -210,11 +212,11 @@ def main() -> None:
     if sys.argv[1] == "stdio":
         private = os.dup(1)
         os.dup2(2, 1)
-        asyncio.run(StdioServer(TinyService(), 0, private, 1 << 20).serve())
+        uvloop.run(StdioServer(TinyService(), 0, private, 1 << 20).serve())
     else:
         bound = listen("127.0.0.1", int(sys.argv[2]))
         announce(bound)
-        asyncio.run(serve_http(TinyService(), Settings(), bound, "127.0.0.1"))
+        uvloop.run(serve_http(TinyService(), Settings(), bound, "127.0.0.1"))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from metaforge.settings import Settings
 
 EXIT_SECONDS = 0.9
+GC_THRESHOLDS = (20_000, 20, 50)
+"""A call leaves no cycles behind, so looking for them as often as Python does costs much and finds nothing."""
 DEFAULT_PORT = 8765
 
 
@@ -98,6 +100,7 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
     except ImportError:
         new_event_loop = asyncio.new_event_loop
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serving)

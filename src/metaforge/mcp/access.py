@@ -1,9 +1,7 @@
 """Who may talk to the server: bearer key, `Origin` and `Host`, and the rules that keep an open server local."""
 
 import hmac
-import ipaddress
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from metaforge.core.errors import AuthDenied
 from metaforge.settings import BadSetting, Settings
@@ -13,6 +11,8 @@ _REMEMBERED_COUNT = 256
 
 def is_loopback(host: str) -> bool:
     """Whether a host name or address means this machine."""
+    import ipaddress  # a server over stdio has no addresses to judge, and starts two milliseconds sooner
+
     host = host.strip("[]")
     if host.lower() == "localhost":
         return True
@@ -107,6 +107,8 @@ def _same(left: str, right: str) -> bool:
 
 
 def _host_of(url: str) -> str:
+    from urllib.parse import urlsplit
+
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

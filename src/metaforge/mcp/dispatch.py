@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from metaforge.core.clock import elapsed_ms
@@ -24,6 +24,7 @@ from metaforge.protocol.stateless import CACHE, InputRequired, complete, discove
 from metaforge.telemetry import logs
 from metaforge.tools.context import Outcome
 
+_CALL_METHOD = {Dialect.HANDSHAKE: "tools/call", Dialect.STATELESS: "tools/call", Dialect.LEGACY: "tool/call"}
 Quick = Callable[[Exchange], Any]
 Slow = Callable[[Exchange], Awaitable[dict[str, Any]]]
 
@@ -72,26 +73,28 @@ class Dispatcher:
     def answer_now(self, exchange: Exchange) -> Message | None:
         """Answer a request that needs no waiting; None when it has to be awaited with `answer`."""
         dialect, method = exchange.dialect, exchange.method
+        if method == _CALL_METHOD[dialect]:
+            return None
         handler = self._quick[dialect].get(method)
         if handler is None:
-            if method in ("tools/call", "tool/call") or method in self._slow[dialect]:
-                return None
-            return self._fail(_unknown_method(exchange), exchange)
+            return None if method in self._slow[dialect] else self._fail(_unknown_method(exchange), exchange)
         try:
             return jsonrpc.result(exchange.id, handler(exchange))
         except Exception as fault:  # noqa: BLE001 - the process boundary: every fault becomes an answer
             return self._fail(fault, exchange)
 
-    async def answer(self, exchange: Exchange) -> Message:
-        """Answer a request.
+    def answer(self, exchange: Exchange) -> Coroutine[Any, Any, Message]:
+        """Answer a request, once awaited.
 
         Raises:
             asyncio.CancelledError: the client withdrew; nothing may be answered.
         """
-        if exchange.method == "tools/call" and exchange.dialect is not Dialect.LEGACY:
-            return await self._call(exchange)
-        if exchange.method == "tool/call" and exchange.dialect is Dialect.LEGACY:
-            return await self._call_legacy(exchange)
+        method = exchange.method
+        if method == "tools/call":
+            return self._call(exchange)
+        return self._call_legacy(exchange) if method == "tool/call" else self._answer_slowly(exchange)
+
+    async def _answer_slowly(self, exchange: Exchange) -> Message:
         try:
             body = await self._slow[exchange.dialect][exchange.method](exchange)
             if exchange.dialect is Dialect.STATELESS:

@@ -66,12 +66,14 @@ class HttpServer:
         self._streams: set[EventStream] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._sweep_seconds = min(SWEEP_SECONDS, settings.session_idle_seconds / 2)
+        self._loop: asyncio.AbstractEventLoop
 
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to end idle sessions."""
-        self._sweep = asyncio.get_running_loop().call_later(self._sweep_seconds, self._expire)
+        """Begin to serve in the running event loop, and to end idle sessions."""
+        self._loop = asyncio.get_running_loop()
+        self._sweep = self._loop.call_later(self._sweep_seconds, self._expire)
 
     def stop(self) -> None:
         """Withdraw every call and close every stream, so that connections can end."""
@@ -84,7 +86,7 @@ class HttpServer:
             stream.close()
 
     def _expire(self) -> None:
-        self._sessions.expire(asyncio.get_running_loop().time())
+        self._sessions.expire(self._loop.time())
         self.start()
 
     # -- the way in ------------------------------------------------------------------------------------------------
@@ -171,8 +173,7 @@ class HttpServer:
         except MetaForgeError as fault:
             await _fail(send, 200, fault, message["id"])
             return
-        now = asyncio.get_running_loop().time()
-        client = self._sessions.open(hello, actor_id=self._actor_id, trust=self._trust, now=now)
+        client = self._sessions.open(hello, actor_id=self._actor_id, trust=self._trust, now=self._loop.time())
         if client is None:
             await _error(send, 503, Code.INVALID_REQUEST, "Every session is at work: try again later", message["id"])
             return
@@ -218,7 +219,7 @@ class HttpServer:
             await respond(send, 204)
             return
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
-        client = self._sessions.get(session_id, asyncio.get_running_loop().time()) or self._nobody
+        client = self._sessions.get(session_id, self._loop.time()) or self._nobody
         await self._request(_exchange(client, Dialect.LEGACY, message, headers, send), receive)
 
     # -- requests --------------------------------------------------------------------------------------------------
@@ -237,11 +238,11 @@ class HttpServer:
             fault = InvalidRequest(f"The id {exchange.id!r} belongs to a request of this session that is still running")
             await response.finish(200, jsonrpc.encode(failure(fault, None, exchange.dialect)))
             return
-        exchange.task = asyncio.current_task()
+        task = exchange.task = asyncio.current_task(self._loop)
         self._in_flight.add(exchange)
         if is_cancellable:
             calls[exchange.id] = exchange
-        watch = _Watch(exchange, receive)
+        watch = _Watch(exchange, receive, self._loop)
         try:
             answer = await self._dispatcher.answer(exchange)
         except asyncio.CancelledError:
@@ -252,29 +253,26 @@ class HttpServer:
             self._in_flight.discard(exchange)
             if is_cancellable:
                 calls.pop(exchange.id, None)
-        await self._close(exchange, response, answer)
-
-    async def _close(self, exchange: Exchange, response: Response, answer: Message | None) -> None:
-        """End the response; a withdrawal that arrives at the last moment must not tear it."""
         exchange.task = None
-        task = asyncio.current_task()
+        if answer is None or exchange.cancelled:
+            await self._abandon(response, task)
+        else:
+            await self._finish(exchange, response, answer)
+
+    async def _abandon(self, response: Response, task: asyncio.Task[Any] | None) -> None:
+        """End the response of a withdrawn request, whether its cancellation has struck already or is still to come."""
         while task is not None and task.cancelling():
             task.uncancel()
         try:
-            if answer is None or exchange.cancelled:
-                await response.abandon()
-            else:
-                await self._finish(exchange, response, answer)
+            await response.abandon()
         except asyncio.CancelledError:
-            if not exchange.cancelled:
-                raise
             await response.abandon()
 
-    async def _finish(self, exchange: Exchange, response: Response, answer: Message) -> None:
+    def _finish(self, exchange: Exchange, response: Response, answer: Message) -> Awaitable[None]:
         status = 200
         if exchange.dialect is Dialect.STATELESS and (error := answer.get("error")):
             status = http_status(error["code"])
-        await response.finish(status, self._dispatcher.encode(answer))
+        return response.finish(status, self._dispatcher.encode(answer))
 
     def _notified(self, client: Client, method: str, params: Message) -> None:
         if method == "notifications/cancelled":
@@ -295,17 +293,18 @@ class HttpServer:
     async def _session(self, headers: Headers, send: Send, request_id: Any = None) -> Client | None:
         """Return the client of the session that a request names; answer 400 or 404 when there is none."""
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
+        client = self._sessions.get(session_id, self._loop.time())
+        if client is not None:
+            return client
         if not session_id:
             reason = (
                 "The header Mcp-Session-Id is missing: send initialize first, then its session id with every request"
             )
             await _error(send, 400, Code.INVALID_REQUEST, reason, request_id)
-            return None
-        client = self._sessions.get(session_id, asyncio.get_running_loop().time())
-        if client is None:
+        else:
             reason = "This session has ended or never was: send initialize to begin a new one"
             await _error(send, 404, Code.INVALID_REQUEST, reason, request_id)
-        return client
+        return None
 
     async def _open_stream(self, headers: Headers, receive: Receive, send: Send) -> None:
         client = await self._session(headers, send)
@@ -339,16 +338,17 @@ class HttpServer:
 class _Watch:
     """Cancels a call when its client goes away; begins to look only after a while."""
 
-    __slots__ = ("_exchange", "_receive", "_task", "_timer")
+    __slots__ = ("_exchange", "_loop", "_receive", "_task", "_timer")
 
-    def __init__(self, exchange: Exchange, receive: Receive) -> None:
+    def __init__(self, exchange: Exchange, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
         self._exchange = exchange
         self._receive = receive
+        self._loop = loop
         self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(WATCH_SECONDS, self._begin)
+        self._timer = loop.call_later(WATCH_SECONDS, self._begin)
 
     def _begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(_when_gone(self._receive, self._exchange.cancel))
+        self._task = self._loop.create_task(_when_gone(self._receive, self._exchange.cancel))
 
     def stop(self) -> None:
         self._timer.cancel()

@@ -48,6 +48,7 @@ def configure(application: HttpServer) -> uvicorn.Config:
         "lifespan": "off",
         "access_log": False,
         "log_config": None,
+        "proxy_headers": False,
         "server_header": False,
         "date_header": False,
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,

@@ -24,11 +24,10 @@ _JSON = (b"content-type", b"application/json")
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
     """Send a whole response: JSON when it has a body."""
-    told = [*headers]
     if body:
-        told.append(_JSON)
-    if status != 204:
-        told.append((b"content-length", b"%d" % len(body)))
+        told = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
+    else:
+        told = [*headers] if status == 204 else [(b"content-length", b"0"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})
 
@@ -120,14 +119,13 @@ class Response:
             self._pump = asyncio.get_running_loop().create_task(stream.run(self._send))
         return stream.send(message)
 
-    async def finish(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
-        """Send the answer, by the way the response has taken."""
+    def finish(self, status: int, body: bytes, headers: Sequence[Header] = ()) -> Awaitable[None]:
+        """Send the answer, once awaited, by the way the response has taken."""
         if self._stream is None:
-            await respond(self._send, status, body, headers)
-            return
+            return respond(self._send, status, body, headers)
         assert self._pump is not None
         self._stream.put(sse.frame(body), is_last=True)
-        await self._pump
+        return self._pump
 
     async def abandon(self) -> None:
         """End the response without an answer: the request was withdrawn."""
