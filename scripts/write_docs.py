@@ -36,11 +36,11 @@ def settings_page() -> str:
     for each in fields(Settings):
         if "variable" not in each.metadata:
             continue
-        name = each.metadata["variable"]
+        name = f"`{each.metadata['variable']}`"
         if also := each.metadata.get("also"):
-            name += f"` (also read: `{also}"
+            name += f" (also read: `{also}`)"
         default = each.default if isinstance(each.default, str | int | float | bool) else ""
-        rows.append(f"| `{name}` | {_default(default)} | {each.metadata['doc']} |")
+        rows.append(f"| {name} | {_default(default)} | {each.metadata['doc']} |")
     intro = (
         "# Settings\n\nRead once from the environment at start. A value out of range is ignored, the default is kept, "
         "and `metaforge doctor` says so.\n\n"
@@ -51,7 +51,9 @@ def settings_page() -> str:
 def _default(value: object) -> str:
     if value == "" or value is None:
         return ""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, int | float) else f"`{value}`"
 
 
 def tools_page() -> str:
@@ -97,7 +99,7 @@ def _tool_section(tool: dict[str, Any]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*")
+    return text.replace("<", "&lt;").replace("*", "\\*")
 
 
 def errors_page() -> str:
@@ -115,8 +117,8 @@ def errors_page() -> str:
     out += ["", "## Classes", ""]
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.MetaForgeError):
-            about = _first_line(kind) or _tree_line(name)
-            out.append(f"- `{name}` ({int(kind.code)}): {about}")
+            about = _first_line(kind) or _tree_line(name).lstrip("-0123456789, ")
+            out.append(f"- `{name}` ({int(kind.code)})" + (f": {about}" if about else ""))
     out += ["", "## Kinds", "", "The last line of a refusal names its kind; a kind keeps its meaning.", ""]
     for kind, rooms in sorted(kinds().items()):
         out.append(f"- `{kind}` ({', '.join(sorted(rooms))})")
@@ -156,7 +158,7 @@ def _kinds_of(node: ast.AST) -> Iterator[str]:
     """Yield the kind that an error is raised or declared with."""
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if name in ("ToolError", "OverLimit", "ToolCrashed", "ToolTimedOut"):
+        if name[:1].isupper() and name != "Need":
             yield from (_text(each.value) for each in node.keywords if each.arg == "kind" and _text(each.value))
     elif isinstance(node, ast.AnnAssign | ast.Assign):
         target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]

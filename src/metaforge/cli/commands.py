@@ -96,7 +96,7 @@ def adapters(as_json: Json = False) -> None:
 
 @app.command("open")
 def open_file(
-    file: Annotated[Path, typer.Argument(help="A STEP, GLB, STL, PNG or SVG file.")],
+    file: Annotated[Path, typer.Argument(help="A STEP, GLB, PNG or SVG file.")],
     print_only: Annotated[bool, typer.Option("--print", help="Make the page, print its path, open nothing.")] = False,
 ) -> None:
     """Show a part or picture: with the desktop's viewer, or as one self-contained HTML page."""
