@@ -11,6 +11,7 @@ from metaforge.record import recorder as room
 from metaforge.record.call_record import CallRecord
 from metaforge.record.queries import CallLog
 from metaforge.record.recorder import Recorder
+from metaforge.record.rows import RowWriter
 from metaforge.store.database import Database
 
 Make = Callable[..., CallRecord]
@@ -108,6 +109,23 @@ def test_a_long_journal_is_cut_back_once_it_is_stored(
     assert call_ids(home)[-1] == "next"
 
 
+def test_a_call_that_ends_while_the_journal_is_about_to_be_cut_back_stays_in_it(
+    home: Path, recorder: Recorder, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "EMPTY_BYTES", 1)
+    late = ["late"]
+
+    def settle(writer: RowWriter) -> None:
+        if late:
+            recorder.append(make(late.pop()))
+
+    monkeypatch.setattr(RowWriter, "settle", settle)
+    recorder.append(make("early"))
+    assert recorder.flush(30)
+    assert recorder.flush(30)
+    assert call_ids(home) == ["early", "late"]
+
+
 def test_a_damaged_line_is_set_apart_and_the_others_are_stored(home: Path, recorder: Recorder, make: Make) -> None:
     folder = home / "journal"
     folder.mkdir(parents=True)
@@ -142,6 +160,7 @@ def test_a_journal_replayed_twice_is_stored_once(home: Path, recorder: Recorder,
         (folder / name).write_bytes(make("same", arguments={"n": 1}).line() + b"\n")
         assert recorder.flush(30)
     assert call_ids(home) == ["same"]
+    assert recorder.problems() == ()
 
 
 def test_a_busy_database_delays_and_loses_nothing(home: Path, recorder: Recorder, make: Make) -> None:

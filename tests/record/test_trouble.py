@@ -66,6 +66,7 @@ def test_a_full_disk_stops_no_call_and_is_told_and_nothing_is_lost_once_there_is
     assert recorder.problems() == ()
     found = {call.call_id for call in CallLog(database, recorder).list_calls(1000)}
     assert found == {"before", "after"} | {f"full-{number}" for number in range(100)}
+    assert recorder._set_aside == []  # stored once, not held for ever
     assert capfd.readouterr().err.count("call_journal_failed") <= 1
     recorder.close(30)
     database.close()

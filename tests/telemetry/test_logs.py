@@ -92,9 +92,19 @@ def test_a_line_of_any_content_stays_short_enough_and_json(
     assert line["cut_from_bytes"] > MAX_LINE_BYTES
 
 
-def test_a_reader_who_stops_reading_costs_lines_and_never_time() -> None:
+def test_a_reader_who_stops_reading_costs_lines_and_never_time(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
+    os.set_blocking(writing, False)
     handler = StderrLines(writing)
+    real = os.write
+
+    def write(descriptor: int, content: bytes) -> int:
+        try:
+            return real(descriptor, content)
+        except BlockingIOError:
+            raise AssertionError("this write would have waited for the reader") from None
+
+    monkeypatch.setattr(os, "write", write)
 
     def emit(number: int) -> None:
         record = logging.LogRecord("x", logging.INFO, "", 0, "line %d", (number,), None)
