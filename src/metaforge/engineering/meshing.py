@@ -77,7 +77,7 @@ def mesh_step(
     algorithm: str = "delaunay",
     progress: Progress = meshing_gmsh.no_progress,
 ) -> MeshResult:
-    """Mesh the solids of a STEP file, or of a closed STL surface, with tetrahedra.
+    """Mesh the solids of a STEP file with tetrahedra.
 
     Several solids are cut against each other, so that touching ones share nodes: they are bonded.
 
@@ -87,7 +87,7 @@ def mesh_step(
         algorithm: `delaunay`, `frontal` or `hxt`.
 
     Raises:
-        InvalidArguments: not a STEP or STL file, or a size or order that cannot be.
+        InvalidArguments: no STEP file, or a size or order that cannot be.
         ToolError: no closed solid, too many elements, or elements that no solver can use.
     """
     if order not in (1, 2):

@@ -4,6 +4,7 @@ One session at a time in one process; gmsh keeps global state and reports every 
 """
 
 import math
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from metaforge.engineering.element_types import TET4
 from metaforge.engineering.mesh import ElementBlock, Floats, Ids
 from metaforge.engineering.mesh_sizes import CadFace, Geometry
 from metaforge.engineering.meshing_input import Source
+from metaforge.formats.step_header import size_warning
 
 Progress = Callable[[float, str], None]
 
@@ -47,8 +49,6 @@ COARSE_CURVES = Curves(8, 4.0, False)
 SLIVER_RATIO = 0.05
 """Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
 HEARTBEAT_SECONDS = 5.0
-STL_EDGE_DEG = 40.0
-"""Facets that meet at more than this belong to different faces."""
 
 # gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
 _TET10_TO_C3D10 = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
@@ -140,11 +140,8 @@ class Session:
         Raises:
             ToolError: unreadable, without geometry, or without a closed solid.
         """
-        return self._load_stl(source) if source.stl is not None else self._load_step(source)
-
-    def _load_step(self, source: Source) -> Geometry:
         with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
-            gmsh.model.occ.importShapes(str(source.path))
+            _import_step(source)
             gmsh.model.occ.synchronize()
         solids = gmsh.model.getEntities(3)
         if not solids:
@@ -168,11 +165,14 @@ class Session:
                 kind="bad_solid",
                 fix="repair the solid in the CAD system and export it again",
             )
+        box = gmsh.model.getBoundingBox(-1, -1)
+        longest = max(box[k + 3] - box[k] for k in range(3))
+        warnings += filter(None, [size_warning(source.header, longest)])
         return Geometry(
             solids=len(solids),
             volume_mm3=volume,
             area_mm2=sum(face.area_mm2 for face in cad),
-            bbox_mm=gmsh.model.getBoundingBox(-1, -1),
+            bbox_mm=box,
             faces=cad,
             warnings=tuple(warnings),
         )
@@ -190,32 +190,14 @@ class Session:
             )
         return pieces
 
-    def _load_stl(self, source: Source) -> Geometry:
-        assert source.stl is not None
-        with _faults(f"{source.name} cannot be turned into faces", "unreadable_geometry", "give a STEP file"):
-            gmsh.merge(str(source.path))
-            gmsh.model.mesh.classifySurfaces(math.radians(STL_EDGE_DEG), True, True, math.pi)
-            gmsh.model.mesh.createGeometry()
-            surfaces = [tag for _, tag in gmsh.model.getEntities(2)]
-            gmsh.model.geo.addVolume([gmsh.model.geo.addSurfaceLoop(surfaces)])
-            gmsh.model.geo.synchronize()
-        return Geometry(
-            solids=1,
-            volume_mm3=source.stl.volume_mm3,
-            area_mm2=source.stl.area_mm2,
-            bbox_mm=gmsh.model.getBoundingBox(-1, -1),
-            faces=tuple(CadFace(tag, "Facets", 0.0) for tag in surfaces),
-        )
-
     def surface_triangles(self, size_mm: float) -> Floats:
-        """Mesh the outer faces coarsely; return corners of triangles, shape (t, 3, 3). Leaves no mesh behind."""
+        """Mesh the outer faces coarsely; return corners of triangles, shape (t, 3, 3)."""
         self.mesh_surfaces(size_mm, COARSE_CURVES)
         tags, flat, _ = gmsh.model.mesh.getNodes()
         points = flat.reshape(-1, 3)[np.argsort(tags)]
         ids = np.sort(tags)
         outer = [tag for _, tag in gmsh.model.getEntities(2) if len(gmsh.model.getAdjacencies(2, tag)[0]) == 1]
         found = [points[np.searchsorted(ids, _triangles(tag))] for tag in outer]
-        gmsh.model.mesh.clear()
         return np.concatenate(found)
 
     def mesh_surfaces(self, size_mm: float, curves: Curves = FINE_CURVES) -> int:
@@ -253,7 +235,6 @@ class Session:
             heartbeat(progress, 0.85, 0.95, "untangling curved elements"),
             _faults("Curved elements cannot be untangled", "meshing_failed", _SMALLER),
         ):
-            gmsh.model.mesh.optimize("HighOrderElastic")
             gmsh.model.mesh.optimize("HighOrder")
         return _extract(order)
 
@@ -262,6 +243,17 @@ _SMALLER = (
     "try a smaller element_size_mm or another algorithm; if it fails again the faces of the part cross or overlap: "
     "repair it in the CAD system"
 )
+
+
+def _import_step(source: Source) -> None:
+    if source.data is None:
+        # The suffix chooses the reader; a caller's may be in capitals or .p21.
+        gmsh.model.occ.importShapes(str(source.path), format="step")
+        return
+    with tempfile.NamedTemporaryFile(suffix=".step") as copy:
+        copy.write(source.data)
+        copy.flush()
+        gmsh.model.occ.importShapes(copy.name, format="step")
 
 
 def _triangles(tag: int) -> Ids:
