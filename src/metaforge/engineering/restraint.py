@@ -32,15 +32,19 @@ class LooseBody:
 
     Attributes:
         element_sets: names of the sections it consists of.
-        node_count: its nodes.
+        node_ids: its nodes.
         centroid_mm: mean of its nodes.
         motions: what it can do, in words; one per free rigid-body motion.
     """
 
     element_sets: tuple[str, ...]
-    node_count: int
+    node_ids: Ids
     centroid_mm: tuple[float, float, float]
     motions: tuple[str, ...]
+
+    @property
+    def node_count(self) -> int:
+        return len(self.node_ids)
 
 
 def loose_bodies(mesh: Mesh, held: list[Held], links: "list[Ids] | None" = None) -> list[LooseBody]:
@@ -70,7 +74,7 @@ def loose_bodies(mesh: Mesh, held: list[Held], links: "list[Ids] | None" = None)
             centre = points.mean(axis=0)
             sets = tuple(sorted({b.section for b in mesh.blocks if len(b.ids) and _touches(mesh, b.nodes, inside)}))
             where = (float(centre[0]), float(centre[1]), float(centre[2]))
-            found.append(LooseBody(sets, len(points), where, tuple(free)))
+            found.append(LooseBody(sets, mesh.node_ids[inside], where, tuple(free)))
     return found
 
 

@@ -1,18 +1,18 @@
-"""What the tools answer: the JSON side, free of numpy. None means: not part of this analysis."""
+"""What the tools answer: the JSON side, free of numpy. None means: not part of this analysis.
 
+Class docstrings are read by models in every `tools/list`: they are short on purpose.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Vector = tuple[float, float, float]
+Vector = Sequence[float]
+"""x, y, z."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest von Mises stress, and what to think of it.
-
-    `possibly_singular`: it touches a support, a re-entrant corner or a point load, where the exact solution of
-    linear elasticity has no limit and the value grows with every refinement. `outside_mpa` is the largest stress
-    farther than `zone_mm` from all such places.
-    """
+    """Largest stress; possibly singular where a support, sharp corner or point load lies within zone_mm."""
 
     von_mises_mpa: float
     at_mm: Vector
@@ -26,18 +26,18 @@ class Peak:
 
 @dataclass(frozen=True)
 class SupportEcho:
-    """A support as it was understood, with what it carries."""
+    """As understood."""
 
     place: str
     faces: list[str]
-    nodes: int
+    node_count: int
     held: list[str]
     reaction_n: Vector | None = None
 
 
 @dataclass(frozen=True)
 class LoadEcho:
-    """A load as it was understood; `total_n` or `total_w` is what acts in all."""
+    """As understood, with what acts in all."""
 
     place: str
     faces: list[str]
@@ -49,10 +49,10 @@ class LoadEcho:
 
 @dataclass(frozen=True)
 class MeshEcho:
-    """The mesh that was solved and its worst elements."""
+    """Size and worst elements."""
 
     element_types: dict[str, int]
-    min_scaled_jacobian: float
+    min_scaled_jacobian_ratio: float
     max_aspect_ratio: float
     element_size_mm: float | None = None
     volume_mm3: float | None = None
@@ -60,7 +60,7 @@ class MeshEcho:
 
 @dataclass(frozen=True)
 class MaterialEcho:
-    """A material as it was used."""
+    """As used."""
 
     name: str
     youngs_modulus_mpa: float | None = None
@@ -73,19 +73,19 @@ class MaterialEcho:
 
 @dataclass(frozen=True)
 class Convergence:
-    """The same problem on a coarser mesh; changes are of the finer against the coarser."""
+    """Changes from a coarser mesh to this one."""
 
     coarse_size_mm: float
-    coarse_elements: int
+    coarse_element_count: int
     displacement_change_ratio: float
     peak_change_ratio: float
-    outside_change_ratio: float | None
     verdict: str
+    outside_change_ratio: float | None = None
 
 
 @dataclass(frozen=True)
 class FeaAnswer:
-    """Results of `run_fea` in mm, N, MPa, Hz and deg C, in the frame of the input file."""
+    """Results in the input file's frame."""
 
     load_case: str
     analysis_type: str
@@ -106,7 +106,7 @@ class FeaAnswer:
     factor_of_safety: float | None = None
     factor_of_safety_outside_zone: float | None = None
     frequencies_hz: list[float] | None = None
-    rigid_body_modes: int | None = None
+    rigid_body_mode_count: int | None = None
     buckling_factors: list[float] | None = None
     min_temperature_c: float | None = None
     max_temperature_c: float | None = None
@@ -122,7 +122,7 @@ class FeaAnswer:
 
 @dataclass(frozen=True)
 class ThermalMoment:
-    """Temperatures at one moment of a transient."""
+    """One moment."""
 
     time_seconds: float
     min_temperature_c: float
@@ -131,7 +131,7 @@ class ThermalMoment:
 
 @dataclass(frozen=True)
 class ThermalAnswer:
-    """Results of `run_thermal` in deg C and W, in the frame of the input file."""
+    """Results in the input file's frame; temperature_distribution_c is the hottest spot of each region."""
 
     analysis_mode: str
     input_kind: str
@@ -161,24 +161,24 @@ class ThermalAnswer:
 
 @dataclass(frozen=True)
 class BadElementEcho:
-    """An element that is inside out, where it lies, and how badly."""
+    """Inside out."""
 
     element_id: int
     element_type: str
     centroid_mm: Vector
-    scaled_jacobian: float
+    scaled_jacobian_ratio: float
 
 
 @dataclass(frozen=True)
 class MeshVerdict:
-    """Whether a mesh can be solved, and what is wrong with it."""
+    """Whether it can be solved, and what is wrong."""
 
     valid: bool
     element_count: int
     node_count: int
     element_types: dict[str, int]
     max_aspect_ratio: float
-    min_scaled_jacobian: float
+    min_scaled_jacobian_ratio: float
     issues: list[str]
     bad_elements: list[BadElementEcho]
     bounding_box_mm: list[float]
@@ -190,7 +190,7 @@ class MeshVerdict:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A peak far above the bulk of the field is often a singular spot or a bad element."""
+    """Whether the peak stands far above the rest."""
 
     suspicious: bool
     reason: str
@@ -199,7 +199,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class StressSummary:
-    """Nodal von Mises stress."""
+    """Nodal von Mises."""
 
     nodes: int
     max_mpa: float
@@ -212,7 +212,7 @@ class StressSummary:
 
 @dataclass(frozen=True)
 class DisplacementSummary:
-    """Nodal displacement."""
+    """Nodal."""
 
     nodes: int
     max_mm: float
@@ -223,7 +223,7 @@ class DisplacementSummary:
 
 @dataclass(frozen=True)
 class TemperatureSummary:
-    """Nodal temperature."""
+    """Nodal."""
 
     nodes: int
     min_c: float
@@ -233,7 +233,7 @@ class TemperatureSummary:
 
 @dataclass(frozen=True)
 class NodeResult:
-    """Values at one node."""
+    """One node."""
 
     node: int
     at_mm: Vector
@@ -256,7 +256,7 @@ class ResultMetadata:
 
 @dataclass(frozen=True)
 class ExtractedResults:
-    """Summary of a result file, from its last increment."""
+    """Last increment of the file."""
 
     node_count: int
     metadata: ResultMetadata

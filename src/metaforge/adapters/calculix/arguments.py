@@ -1,19 +1,19 @@
 """What callers may say of materials, supports and loads: the JSON side, free of numpy."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from metaforge.engineering.faces import Box, FaceSelector
 from metaforge.engineering.materials import Material, find_material, with_overrides
 
-Vector = tuple[float, float, float]
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Positive = Annotated[float, Field(gt=0)]
 NodeSet = Annotated[str, Field(description="node set of the mesh, instead of a face")]
 
 
 class MaterialChoice(BaseModel):
-    """A material by name, by numbers, or by name with some numbers replaced."""
+    """Name, numbers, or a name with some numbers replaced."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,12 +54,12 @@ class Place(BaseModel):
 
 
 class Support(Place):
-    """A held face: in all three directions unless `directions` or `displacement_mm` says less."""
+    """A held face."""
 
-    directions: Annotated[list[Literal["x", "y", "z"]] | None, Field(description="held directions; default all")] = None
+    directions: Annotated[list[Literal["x", "y", "z"]] | None, Field(description="held; default all")] = None
     displacement_mm: Annotated[
-        tuple[float | None, float | None, float | None] | None,
-        Field(description="prescribed x, y, z; null leaves a direction free"),
+        dict[Literal["x", "y", "z"], float] | None,
+        Field(description='prescribed, such as {"z": 0.1}; other directions stay free'),
     ] = None
     within_box_mm: Annotated[Box | None, Field(description="only nodes of the face inside this box")] = None
 
@@ -72,35 +72,44 @@ class Support(Place):
         return self
 
 
-class Load(Place):
-    """A force, a pressure or heat on a face; an acceleration or a temperature of the whole part."""
+class HeatLoad(Place):
+    """A temperature or heat on a face or node set."""
 
-    force_n: Annotated[Vector | None, Field(description="total, x y z, spread evenly over the face")] = None
-    pressure_mpa: Annotated[float | None, Field(description="positive presses on the face")] = None
-    acceleration_m_s2: Annotated[Vector | None, Field(description="of the whole part; gravity is [0, 0, -9.81]")] = None
-    temperature_c: Annotated[float | None, Field(description="thermal: of the face; static: of the whole part")] = None
-    reference_temperature_c: Annotated[float, Field(description="where the part is free of thermal stress")] = 20.0
-    power_w: Annotated[float | None, Field(description="heat put in, spread evenly over the face or node set")] = None
-    heat_flux_w_m2: Annotated[float | None, Field(description="heat into the face per area")] = None
+    temperature_c: float | None = None
+    power_w: Annotated[float | None, Field(description="heat put in, spread evenly")] = None
+    heat_flux_w_m2: Annotated[float | None, Field(description="into the face")] = None
     film_w_m2k: Annotated[Positive | None, Field(description="convection coefficient, with ambient_c")] = None
     ambient_c: float | None = None
 
+    def given(self) -> list[str]:
+        """Return the names of the quantities that are given."""
+        return [name for name in _QUANTITIES if getattr(self, name, None) is not None]
+
     @model_validator(mode="after")
-    def _complete(self) -> "Load":
-        values = (
-            self.force_n, self.pressure_mpa, self.acceleration_m_s2, self.temperature_c, self.power_w,
-            self.heat_flux_w_m2, self.film_w_m2k,
-        )  # fmt: skip
-        if sum(value is not None for value in values) != 1:
-            raise ValueError(
-                "give exactly one of force_n, pressure_mpa, acceleration_m_s2, temperature_c, power_w, "
-                "heat_flux_w_m2, film_w_m2k"
-            )
+    def _complete(self) -> Self:
+        given = self.given()
+        if len(given) != 1:
+            known = [name for name in _QUANTITIES if name in type(self).model_fields]
+            raise ValueError(f"give exactly one of {', '.join(known)}; found {', '.join(given) or 'none'}")
         if self.film_w_m2k is not None and self.ambient_c is None:
             raise ValueError("film_w_m2k needs ambient_c")
         placed = (self.face is not None) + (self.node_set is not None)
-        if self.acceleration_m_s2 is not None and placed:
+        if given == ["acceleration_m_s2"] and placed:
             raise ValueError("an acceleration acts on the whole part: leave out face and node_set")
-        if placed > 1 or (not placed and self.acceleration_m_s2 is None and self.temperature_c is None):
+        if placed > 1 or (not placed and given[0] not in ("acceleration_m_s2", "temperature_c")):
             raise ValueError("give face or node_set, one of them")
         return self
+
+
+class Load(HeatLoad):
+    """One load. In a static analysis temperature_c is of the whole part, without a face."""
+
+    force_n: Annotated[Vector | None, Field(description="total, x y z, spread evenly")] = None
+    pressure_mpa: Annotated[float | None, Field(description="positive presses on the face")] = None
+    acceleration_m_s2: Annotated[Vector | None, Field(description="of the whole part; gravity is [0, 0, -9.81]")] = None
+    reference_temperature_c: Annotated[float, Field(description="free of thermal stress")] = 20.0
+
+
+_QUANTITIES = (
+    "force_n", "pressure_mpa", "acceleration_m_s2", "temperature_c", "power_w", "heat_flux_w_m2", "film_w_m2k",
+)  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metaforge.adapters.calculix.answers import LoadEcho, SupportEcho
-from metaforge.adapters.calculix.arguments import Load, Place, Support
+from metaforge.adapters.calculix.arguments import HeatLoad, Load, Place, Support
 from metaforge.adapters.calculix.fields import number, point
 from metaforge.adapters.calculix.problem import (
     MW_MM2_PER_W_M2,
@@ -40,7 +40,7 @@ class Wanted:
 
     analysis: str
     supports: Sequence[Support]
-    loads: Sequence[Load]
+    loads: Sequence[HeatLoad]
     mode_count: int = 3
     transient: Transient | None = None
     initial_temperature_c: float = 20.0
@@ -162,19 +162,19 @@ class _Builder:
         held = [_AXES[dof - 1] if value == 0 else f"{_AXES[dof - 1]} = {value:g} mm" for dof, value in values.items()]
         self.support_echoes.append(SupportEcho(support.described(), faces, len(nodes), held))
 
-    def add_load(self, load: Load) -> None:
-        if load.force_n is not None:
+    def add_load(self, load: HeatLoad) -> None:
+        if isinstance(load, Load) and load.force_n is not None:
             self._force(load, load.force_n)
-        elif load.pressure_mpa is not None:
+        elif isinstance(load, Load) and load.pressure_mpa is not None:
             self._pressure(load, load.pressure_mpa)
-        elif load.acceleration_m_s2 is not None:
+        elif isinstance(load, Load) and load.acceleration_m_s2 is not None:
             self._acceleration(load, load.acceleration_m_s2)
         elif load.temperature_c is not None:
             self._temperature(load, load.temperature_c)
         else:
             self._heat(load)
 
-    def _force(self, load: Load, force_n: tuple[float, float, float]) -> None:
+    def _force(self, load: Load, force_n: list[float]) -> None:
         self._only("mechanical", load)
         nodes, shares, faces, area = self._shares(load)
         self._apply(load, faces, "force, spread evenly", nodes, shares[:, None] * np.array(force_n), area)
@@ -186,14 +186,16 @@ class _Builder:
         area = float(face_areas_mm2(self.mesh, faces).sum())
         self._apply(load, names, f"pressure {pressure_mpa:g} MPa against the face", nodes, forces, area)
 
-    def _acceleration(self, load: Load, acceleration_m_s2: tuple[float, float, float]) -> None:
+    def _acceleration(self, load: Load, acceleration_m_s2: list[float]) -> None:
         self._only("mechanical", load)
         density = {name: (m.density_kg_m3 or 0.0) * T_MM3_PER_KG_M3 for name, m in self.materials.items()}
         nodes, mass = mass_shares(self.mesh, density)
         values = mass[:, None] * np.array(acceleration_m_s2) * MM_PER_M
         self._apply(load, [], f"acceleration of {mass.sum() * 1000:.4g} kg", nodes, values, None)
 
-    def _apply(self, load: Load, faces: list[str], kind: str, nodes: Ids, values: Floats, area: float | None) -> None:
+    def _apply(
+        self, load: HeatLoad, faces: list[str], kind: str, nodes: Ids, values: Floats, area: float | None
+    ) -> None:
         applied = Applied(f"load: {kind} on {load.described()}", nodes, values)
         self.applied.append(applied)
         rounded = None if area is None else number(area)
@@ -203,7 +205,7 @@ class _Builder:
             echo = LoadEcho(load.described(), faces, kind, rounded, total_w=number(applied.total[0] / MW_PER_W))
         self.load_echoes.append(echo)
 
-    def _temperature(self, load: Load, temperature_c: float) -> None:
+    def _temperature(self, load: HeatLoad, temperature_c: float) -> None:
         if not self.thermal:
             if load.face is not None or load.node_set is not None:
                 raise InvalidArguments(
@@ -211,8 +213,9 @@ class _Builder:
                     "calculix.run_thermal for temperatures of faces",
                     fields={"loads.temperature_c": "without face"},
                 )
-            self.temperature_c, self.reference_c = temperature_c, load.reference_temperature_c
-            kind = f"temperature {temperature_c:g} deg C, stress-free at {load.reference_temperature_c:g} deg C"
+            self.temperature_c = temperature_c
+            self.reference_c = load.reference_temperature_c if isinstance(load, Load) else self.reference_c
+            kind = f"temperature {temperature_c:g} deg C, stress-free at {self.reference_c:g} deg C"
             self.load_echoes.append(LoadEcho("the whole part", [], kind))
             return
         if load.face is None and load.node_set is None:
@@ -223,7 +226,7 @@ class _Builder:
         self.fixed.append(Fixed(f"temperature: {load.described()}", nodes, {TEMPERATURE_DOF: temperature_c}))
         self.load_echoes.append(LoadEcho(load.described(), faces, f"held at {temperature_c:g} deg C"))
 
-    def _heat(self, load: Load) -> None:
+    def _heat(self, load: HeatLoad) -> None:
         self._only("thermal", load)
         if load.film_w_m2k is not None and load.ambient_c is not None:
             faces, names = self._faces(load)
@@ -241,9 +244,9 @@ class _Builder:
             power = (shares * load.power_w * MW_PER_W)[:, None]
             self._apply(load, names, "power, spread evenly", nodes, power, area)
 
-    def _only(self, wanted: str, load: Load) -> None:
+    def _only(self, wanted: str, load: HeatLoad) -> None:
         if (wanted == "thermal") != self.thermal:
-            given = ", ".join(n for n in load.model_fields_set - {"face", "node_set", "ambient_c"})
+            given = ", ".join(load.given())
             use = "calculix.run_thermal or analysis_type thermal" if wanted == "thermal" else "static_stress"
             raise InvalidArguments(
                 f"A load with {given} does not belong into a {self.wanted.analysis} analysis: use {use}",
@@ -275,7 +278,7 @@ class _Builder:
         names = select(self.mesh.surfaces, place.face, mesh=self.mesh)
         return np.vstack([self.mesh.surfaces[name].faces for name in names]), names
 
-    def _shares(self, load: Load) -> tuple[Ids, Floats, list[str], float | None]:
+    def _shares(self, load: HeatLoad) -> tuple[Ids, Floats, list[str], float | None]:
         """Return nodes and the share of a total that each gets: by area where there are faces, else evenly."""
         if load.node_set is None:
             faces, names = self._faces(load)
@@ -362,7 +365,7 @@ class _Builder:
 
 def _held_values(support: Support) -> dict[int, float]:
     if support.displacement_mm is not None:
-        return {axis + 1: value for axis, value in enumerate(support.displacement_mm) if value is not None}
+        return {_AXES.index(axis) + 1: value for axis, value in sorted(support.displacement_mm.items())}
     directions = support.directions if support.directions is not None else ["x", "y", "z"]
     return {_AXES.index(axis) + 1: 0.0 for axis in directions}
 
@@ -388,7 +391,7 @@ def _refuse_missing_properties(materials: Mapping[str, Material], wanted: Wanted
             needs |= {"density_kg_m3": "a transient", "specific_heat_j_kgk": "a transient"}
     else:
         needs |= {"youngs_modulus_mpa": "stiffness", "poissons_ratio": "stiffness"}
-    if wanted.analysis == "modal" or any(load.acceleration_m_s2 is not None for load in wanted.loads):
+    if wanted.analysis == "modal" or any(load.given() == ["acceleration_m_s2"] for load in wanted.loads):
         needs["density_kg_m3"] = "inertia"
     if wanted.analysis != "thermal" and any(load.temperature_c is not None for load in wanted.loads):
         needs["expansion_per_k"] = "thermal stress"

@@ -224,7 +224,13 @@ def _restraint_warnings(source: Source) -> list[str]:
 
 
 def _named(body: LooseBody, source: Source) -> str:
-    sets = ", ".join(name for name in body.element_sets if name)
+    """Name a body by the element sets that are exactly it, else by its sections."""
+    whole = []
+    for name, elements in source.mesh.element_sets.items():
+        rows = [block.nodes[np.isin(block.ids, elements)].ravel() for block in source.mesh.blocks]
+        if np.array_equal(np.unique(np.concatenate(rows)), body.node_ids):
+            whole.append(name)
+    sets = ", ".join(whole or [name for name in body.element_sets if name])
     return f"the body of {body.node_count} nodes" + (f" in {sets}" if sets else "")
 
 

@@ -184,9 +184,11 @@ def regions_of(mesh: Mesh) -> dict[str, Ids]:
     """Return the element sets results are told by: sections first, then other sets that differ from them."""
     solids = np.sort(np.concatenate([block.ids for block in mesh.blocks]))
     regions: dict[str, Ids] = {}
-    for name in dict.fromkeys(block.section for block in mesh.blocks):
-        ids = np.concatenate([block.ids for block in mesh.blocks if block.section == name])
-        regions[name or "part"] = np.sort(ids)
+    for section in dict.fromkeys(block.section for block in mesh.blocks):
+        ids = np.sort(np.concatenate([block.ids for block in mesh.blocks if block.section == section]))
+        same = [name for name, members in mesh.element_sets.items() if np.array_equal(np.sort(members), ids)]
+        name = section if section in mesh.element_sets or section not in ("", "EALL") else next(iter(same), "part")
+        regions[name] = ids
     for name, ids in mesh.element_sets.items():
         known = any(np.array_equal(np.sort(ids), each) for each in regions.values())
         if not known and len(regions) < 20 and np.isin(ids, solids).any():

@@ -30,7 +30,7 @@ def report_mesh(source: Source, max_aspect_ratio: float) -> Answer[MeshVerdict]:
         node_count=mesh.node_count,
         element_types=dict(quality.types),
         max_aspect_ratio=number(quality.max_aspect_ratio) if len(quality.element_ids) else 0.0,
-        min_scaled_jacobian=number(quality.min_scaled_jacobian_ratio) if len(quality.element_ids) else 0.0,
+        min_scaled_jacobian_ratio=number(quality.min_scaled_jacobian_ratio) if len(quality.element_ids) else 0.0,
         issues=[*fatal, *minor],
         bad_elements=[
             BadElementEcho(each.element_id, each.type, each.centroid_mm, each.scaled_jacobian_ratio)
@@ -50,7 +50,7 @@ def report_mesh(source: Source, max_aspect_ratio: float) -> Answer[MeshVerdict]:
 def _summary(verdict: MeshVerdict) -> str:
     types = ", ".join(f"{count} {name}" for name, count in verdict.element_types.items())
     text = f"{'valid' if verdict.valid else 'NOT valid'}: {types}, {verdict.node_count} nodes; max aspect ratio "
-    text += f"{verdict.max_aspect_ratio:.3g}, worst scaled Jacobian {verdict.min_scaled_jacobian:.3g}."
+    text += f"{verdict.max_aspect_ratio:.3g}, worst scaled Jacobian {verdict.min_scaled_jacobian_ratio:.3g}."
     return text + (f" {len(verdict.issues)} issue(s): {verdict.issues[0]}" if verdict.issues else " No issue.")
 
 

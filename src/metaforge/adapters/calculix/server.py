@@ -6,7 +6,7 @@ from pydantic import Field
 
 from metaforge import __version__
 from metaforge.adapters.calculix.answers import ExtractedResults, FeaAnswer, MeshVerdict, ThermalAnswer
-from metaforge.adapters.calculix.arguments import Load, MaterialChoice, Positive, Support, Vector
+from metaforge.adapters.calculix.arguments import HeatLoad, Load, MaterialChoice, Positive, Support, Vector
 from metaforge.core.errors import InvalidArguments
 from metaforge.engineering.materials import Material as Resolved
 from metaforge.tools.context import Answer, ToolContext
@@ -138,7 +138,7 @@ class CalculixServer(McpToolServer):
         mesh_file: InputPath | None = None,
         material: Material | None = None,
         materials: dict[str, Material] | None = None,
-        loads: list[Load] | None = None,
+        loads: list[HeatLoad] | None = None,
         heat_source_node_set: str | None = None,
         power_dissipation_w: float | None = None,
         sink_node_set: str | None = None,
@@ -263,14 +263,14 @@ def _forced(node_set: str | None, force_n: Vector | None) -> list[Load]:
     return [Load(node_set=node_set, force_n=force_n)] if node_set and force_n is not None else []
 
 
-def _heated(node_set: str | None, power_w: float | None) -> list[Load]:
+def _heated(node_set: str | None, power_w: float | None) -> list[HeatLoad]:
     _refuse_half("heat_source_node_set", node_set, "power_dissipation_w", power_w)
-    return [Load(node_set=node_set, power_w=power_w)] if node_set and power_w is not None else []
+    return [HeatLoad(node_set=node_set, power_w=power_w)] if node_set and power_w is not None else []
 
 
-def _sunk(node_set: str | None, temperature_c: float | None) -> list[Load]:
+def _sunk(node_set: str | None, temperature_c: float | None) -> list[HeatLoad]:
     _refuse_half("sink_node_set", node_set, "sink_temp_c", temperature_c)
-    return [Load(node_set=node_set, temperature_c=temperature_c)] if node_set and temperature_c is not None else []
+    return [HeatLoad(node_set=node_set, temperature_c=temperature_c)] if node_set and temperature_c is not None else []
 
 
 def _refuse_half(name: str, value: object, other_name: str, other: object) -> None:

@@ -213,7 +213,7 @@ def with_frequencies(answer: FeaAnswer, dat: str, rigid_body_modes: int) -> FeaA
     return replace(
         answer,
         frequencies_hz=[number(mode.frequency_hz) for mode in elastic],
-        rigid_body_modes=rigid_body_modes,
+        rigid_body_mode_count=rigid_body_modes,
     )
 
 
@@ -247,7 +247,7 @@ def _convergence(
         f"{coarse_mesh.element_size_mm:.3g} mm to {meshed.element_size_mm:.3g} mm (limit {CONVERGED_RATIO:.0%})"
     )
     convergence = Convergence(
-        coarse_mesh.element_size_mm or 0.0, coarse_mesh.mesh.element_count, moved, peak, outside, verdict
+        coarse_mesh.element_size_mm or 0.0, coarse_mesh.mesh.element_count, moved, peak, verdict, outside
     )
     fix = f"; use element_size_mm {meshed.element_size_mm / COARSER:.3g}"
     return convergence, [] if steady else [f"Mesh {verdict}{fix}"]

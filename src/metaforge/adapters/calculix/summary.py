@@ -17,7 +17,7 @@ def fea_summary(answer: FeaAnswer) -> str:
         )
     if answer.frequencies_hz is not None:
         listed = ", ".join(f"{value:.5g}" for value in answer.frequencies_hz[:5])
-        free = f" ({answer.rigid_body_modes} rigid-body modes left out)" if answer.rigid_body_modes else ""
+        free = f" ({answer.rigid_body_mode_count} rigid-body modes left out)" if answer.rigid_body_mode_count else ""
         parts.append(f"natural frequencies {listed} Hz{free}. ")
     if answer.buckling_factors is not None:
         parts.append(f"buckling at {', '.join(f'{f:.5g}' for f in answer.buckling_factors[:3])} times the load. ")

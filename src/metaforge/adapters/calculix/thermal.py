@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metaforge.adapters.calculix.answers import FeaAnswer, ThermalAnswer, ThermalMoment
-from metaforge.adapters.calculix.arguments import Load
+from metaforge.adapters.calculix.arguments import HeatLoad
 from metaforge.adapters.calculix.build import Built, Wanted, build_problem
 from metaforge.adapters.calculix.fields import Field, largest_by_region, number, region_nodes, result_mesh, scalar_field
 from metaforge.adapters.calculix.job import (
@@ -41,7 +41,7 @@ MOST_MOMENTS = 50
 class ThermalRequest:
     """What the caller wants."""
 
-    loads: Sequence[Load]
+    loads: Sequence[HeatLoad]
     mode: str
     duration_seconds: float | None
     time_step_seconds: float | None
@@ -118,7 +118,7 @@ def run_heat(request: ThermalRequest, meshed: Meshed, ctx: ToolContext) -> Answe
 
 
 def as_fea(
-    load_case: str, loads: Sequence[Load], picture: bool, outputs: Outputs, meshed: Meshed, ctx: ToolContext
+    load_case: str, loads: Sequence[HeatLoad], picture: bool, outputs: Outputs, meshed: Meshed, ctx: ToolContext
 ) -> Answer[FeaAnswer]:
     """Solve steady heat and answer in the shape of `run_fea`."""
     request = ThermalRequest(loads, "steady_state", None, None, 20.0, picture, outputs)
