@@ -3,6 +3,7 @@
 Solvers take any number: a modulus in Pa or a density in kg/m3 gives an answer without a word.
 """
 
+import math
 from dataclasses import dataclass
 
 STEEL_MODULUS_MPA = 210_000.0
@@ -28,9 +29,14 @@ class Range:
             return None
         ratio = value / self.reference
         text = f"{where}{self.name} = {value:g} {self.unit} is {_ratio(ratio)} {self.reference_name}"
-        for factor, slip in self.slips:
-            if self.low <= value / factor <= self.high:
-                return f"{text}: {slip} ({value / factor:g} {self.unit})"
+        likely = [
+            (abs(math.log10(value / factor / self.reference)), factor, slip)
+            for factor, slip in self.slips
+            if self.low <= value / factor <= self.high
+        ]
+        if likely:
+            _, factor, slip = min(likely)
+            return f"{text}: {slip} ({value / factor:g} {self.unit})"
         return f"{text}: outside what solids have ({self.low:g} to {self.high:g} {self.unit})"
 
 

@@ -125,7 +125,7 @@ class DeckModel:
 
     def nodes_named(self, word: str) -> Ids | None:
         """Return the nodes of a set, or the node whose id `word` is; None when there are none."""
-        if word.lstrip("+").isdigit():
+        if is_id(word):
             return np.array([int(word)], dtype=np.int64)
         return self.node_sets.get(word.upper())
 
@@ -172,6 +172,11 @@ class _Reader:
 
     def node(self, card: Card) -> None:
         table = _node_table(card)
+        if not np.isfinite(table).all():
+            row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+            raise BadDeck(
+                f"Not a position: {card.rows[row][:60]!r}", where=card.where(row), fix="write finite coordinates"
+            )
         ids = table[:, 0].astype(np.int64)
         _check_ids(card, ids, "node")
         self.nodes.append((ids, table[:, 1:4]))
@@ -200,11 +205,11 @@ class _Reader:
         faces = self.model.surfaces.setdefault(card.name("NAME"), [])
         for row in card.rows:
             parts = fields(row)
-            if len(parts) < 2 or parts[1][:1].upper() != "S" or not parts[1][1:].isdigit():
+            if len(parts) < 2 or parts[1][:1].upper() != "S" or not is_id(parts[1][1:]):
                 continue
             members = self.model.element_sets.get(parts[0].upper())
             if members is None:
-                members = np.array([int(parts[0])] if parts[0].isdigit() else [], dtype=np.int64)
+                members = np.array([int(parts[0])] if is_id(parts[0]) else [], dtype=np.int64)
             faces += [(int(each), int(parts[1][1:])) for each in members]
 
     def begin_material(self, card: Card) -> None:
@@ -264,7 +269,7 @@ class _Reader:
     def equation(self, card: Card) -> None:
         tokens = [part for row in card.rows for part in fields(row)]
         at = 0
-        while at < len(tokens) and tokens[at].isdigit():
+        while at < len(tokens) and is_id(tokens[at]):
             count = int(tokens[at])
             names = tokens[at + 1 : at + 1 + 3 * count : 3]
             found = [nodes for name in names if (nodes := self.model.nodes_named(name)) is not None]
@@ -328,6 +333,11 @@ _MODEL_CARDS = {
 }  # fmt: skip
 
 
+def is_id(text: str) -> bool:
+    """Whether a field is a node or element number: up to ten ASCII digits."""
+    return text.isascii() and text.isdigit() and len(text) <= 10
+
+
 def _join(sets: dict[str, Ids], name: str, ids: Ids) -> None:
     sets[name] = np.union1d(sets[name], ids) if name in sets else np.unique(ids)
 
@@ -340,14 +350,14 @@ def _set_members(card: Card, known: dict[str, Ids]) -> Ids:
         if "GENERATE" in card.parameters:
             try:
                 start, stop, stride = (int(float(part)) for part in [*parts, "1"][:3])
-            except ValueError:
+            except (ValueError, OverflowError):
                 raise BadDeck(f"Not a range: {row!r}", where=card.where(index), fix="write first, last, step") from None
             if stop > MAX_ID or stride < 1:
                 raise BadDeck(f"Range {row!r} is not usable", where=card.where(index), fix=f"ids up to {MAX_ID:,}")
             joined.append(np.arange(start, stop + 1, stride, dtype=np.int64))
             continue
         for part in parts:
-            if part.isdigit():
+            if is_id(part):
                 found.append(int(part))
             elif (members := known.get(part.upper())) is not None:
                 joined.append(members)
