@@ -221,7 +221,7 @@ def _unit_mm(entities: Mapping[int, Entity], number: int, depth: int) -> float |
         return None
     if found := re.search(rb"CONVERSION_BASED_UNIT\s*\(\s*'[^']*'\s*,\s*#(\d+)", body):
         measure = entities.get(int(found[1]), (b"", b""))[1]
-        value = re.search(rb"LENGTH_MEASURE\s*\(\s*([-+0-9.Ee]+)\s*\)", measure)
+        value = re.match(rb"\(\s*(?:[A-Z_]*MEASURE\s*\(\s*)?([-+0-9.Ee]+)", measure)
         base = _REFERENCE.findall(measure)
         inner = _unit_mm(entities, int(base[-1]), depth + 1) if base else None
         return float(value[1]) * inner if value and inner else None

@@ -132,6 +132,21 @@ def faces(shape: Any) -> list[FaceFacts]:
     return [_face(number, TopoDS.Face_s(found.FindKey(number))) for number in range(1, found.Extent() + 1)]
 
 
+_SIDES = (("+x", "right"), ("+y", "back"), ("+z", "top"), ("-x", "left"), ("-y", "front"), ("-z", "bottom"))
+
+
+def side_of(face: FaceFacts, whole: SolidFacts) -> str | None:
+    """Name the side of a part that a flat outermost face makes, `top (+z)`, as loads are placed by."""
+    if face.normal is None or whole.bounds_mm is None:
+        return None
+    for index, (direction, word) in enumerate(_SIDES):
+        axis, sign = index % 3, 1 if index < 3 else -1
+        reach = whole.bounds_mm[axis + 3 if sign > 0 else axis]
+        if face.normal[axis] * sign > 0.996 and abs(face.centroid_mm[axis] - reach) < 1e-3 * whole.diagonal_mm:
+            return f"{word} ({direction})"
+    return None
+
+
 def _face(number: int, face: Any) -> FaceFacts:
     surface = BRepAdaptor_Surface(face)
     kind = str(surface.GetType()).rsplit("_", 1)[-1].lower()

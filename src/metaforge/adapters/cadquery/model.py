@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from OCP.Message import Message, Message_Gravity
 from OCP.Quantity import Quantity_Color, Quantity_TypeOfColor
 from OCP.TCollection import TCollection_ExtendedString
 from OCP.TDataStd import TDataStd_Name
 from OCP.TDF import TDF_Label, TDF_LabelSequence
 from OCP.TDocStd import TDocStd_Document
+from OCP.TopAbs import TopAbs_COMPOUND
 from OCP.TopLoc import TopLoc_Location
 from OCP.TopoDS import TopoDS_Compound
 from OCP.XCAFApp import XCAFApp_Application
@@ -25,6 +27,10 @@ from OCP.XCAFDoc import (
 
 Colour = tuple[float, float, float]
 """sRGB, 0 to 1: what STEP stores and a screen shows."""
+
+# The kernel writes progress of every file to stdout; failures are told by return values.
+for _printer in Message.DefaultMessenger_s().Printers():
+    _printer.SetTraceLevel(Message_Gravity.Message_Fail)
 
 _SRGB = Quantity_TypeOfColor.Quantity_TOC_sRGB
 
@@ -70,7 +76,9 @@ def model_of(parts: Sequence[Part], name: str) -> Model:
     colours = XCAFDoc_DocumentTool.ColorTool_s(document.Main())
     labels = []
     for part in parts:
-        label = shapes.AddShape(part.shape, False)
+        # In an assembly the STEP writer drops the colour of a bare solid, and keeps that of a compound.
+        shape = part.shape if len(parts) == 1 or _is_compound(part.shape) else compound([part.shape])
+        label = shapes.AddShape(shape, False)
         _set_name(label, part.name)
         if part.colour is not None:
             colours.SetColor(label, Quantity_Color(*part.colour, _SRGB), XCAFDoc_ColorGen)
@@ -118,6 +126,10 @@ def compound(shapes: Iterator[Any] | Sequence[Any]) -> Any:
     for shape in shapes:
         builder.Add(made, shape)
     return made
+
+
+def _is_compound(shape: Any) -> bool:
+    return bool(shape.ShapeType() == TopAbs_COMPOUND)
 
 
 def _leaves(label: Any, placement: Any, name: str, colour: Colour | None, colours: Any) -> Iterator[Part]:

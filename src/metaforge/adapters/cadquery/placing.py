@@ -1,11 +1,13 @@
 """Solve assembly constraints with CadQuery's solver and measure what is left of them."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import cadquery as cq
 
+from metaforge.adapters.cadquery.measure import faces, facts, side_of
 from metaforge.adapters.cadquery.pieces import Constraint
 from metaforge.adapters.cadquery.results import Residual
 from metaforge.core.errors import FailureMode, InvalidArguments, ToolError
@@ -16,10 +18,7 @@ _KINDS = {
     "plane": "Plane", "point": "Point", "axis": "Axis", "point_in_plane": "PointInPlane",
     "point_on_line": "PointOnLine", "fixed": "Fixed",
 }  # fmt: skip
-_SIDES = {
-    "top": ">Z", "bottom": "<Z", "right": ">X", "left": "<X", "back": ">Y", "front": "<Y",
-    "+z": ">Z", "-z": "<Z", "+x": ">X", "-x": "<X", "+y": ">Y", "-y": "<Y",
-}  # fmt: skip
+_SIDES = ("top", "bottom", "right", "left", "back", "front", "+z", "-z", "+x", "-x", "+y", "-y")
 
 
 def solve(
@@ -95,11 +94,11 @@ def _feature(shapes: dict[str, Any], part: str, feature: str, field: str) -> Any
     if feature in _SIDES:
         return _outermost(shape, feature, field)
     if feature.startswith("face_") and feature[5:].isdigit():
-        faces = cq.Workplane(shape).faces().vals()
+        every = cq.Workplane(shape).faces().vals()
         number = int(feature[5:])
-        if not 1 <= number <= len(faces):
-            raise _wrong(field, f"{part} has face_1 to face_{len(faces)}, not {feature}")
-        return faces[number - 1]
+        if not 1 <= number <= len(every):
+            raise _wrong(field, f"{part} has face_1 to face_{len(every)}, not {feature}")
+        return every[number - 1]
     kind, _, selector = feature.partition("@")
     if kind not in ("faces", "edges", "vertices", "wires") or not selector:
         raise _wrong(field, f"{feature!r} is neither a side, face_N, nor like faces@>Z")
@@ -113,10 +112,12 @@ def _feature(shapes: dict[str, Any], part: str, feature: str, field: str) -> Any
 
 
 def _outermost(shape: Any, side: str, field: str) -> Any:
-    faces = cq.Workplane(shape).faces(_SIDES[side]).faces("%PLANE").vals()
-    if len(faces) != 1:
-        raise _wrong(field, f"{len(faces)} flat faces are outermost on side {side}; name one as face_N or faces@...")
-    return faces[0]
+    """Return the one flat outermost face of a side; cylinders and the like have none."""
+    whole, listed = facts(shape.wrapped), faces(shape.wrapped)
+    numbers = [face.number for face in listed if side in re.findall(r"[-+\w]+", side_of(face, whole) or "")]
+    if len(numbers) != 1:
+        raise _wrong(field, f"{len(numbers)} flat faces are outermost on side {side}; name one as face_N or faces@...")
+    return cq.Workplane(shape).faces().vals()[numbers[0] - 1]
 
 
 def _residual(spec: Any, places: dict[str, Any], title: str) -> Residual:

@@ -10,7 +10,7 @@ from metaforge.adapters.cadquery import results
 from metaforge.adapters.cadquery.kernel_errors import tells_kernel_errors
 from metaforge.adapters.cadquery.load import load
 from metaforge.adapters.cadquery.material import density_of
-from metaforge.adapters.cadquery.measure import FaceFacts, children, faces, facts, mass_properties, volume
+from metaforge.adapters.cadquery.measure import FaceFacts, children, faces, facts, mass_properties, side_of, volume
 from metaforge.adapters.cadquery.model import Model, Part
 from metaforge.adapters.cadquery.show import draw
 from metaforge.adapters.cadquery.versions import programs
@@ -139,25 +139,10 @@ def _shown_faces(listed: list[FaceFacts], measured: SolidFacts, limit: int, warn
             centroid_mm=face.centroid_mm,
             normal=face.normal,
             radius_mm=face.radius_mm,
-            side=_side(face, measured),
+            side=side_of(face, measured),
         )
         for face in kept
     ]
-
-
-_SIDES = (("+x", "right"), ("+y", "back"), ("+z", "top"), ("-x", "left"), ("-y", "front"), ("-z", "bottom"))
-
-
-def _side(face: FaceFacts, measured: SolidFacts) -> str | None:
-    """Name the side of the part that a flat outermost face makes, as run_fea's face selectors do."""
-    if face.normal is None or measured.bounds_mm is None:
-        return None
-    for index, (direction, _) in enumerate(_SIDES):
-        axis, sign = index % 3, 1 if index < 3 else -1
-        reach = measured.bounds_mm[axis + 3 if sign > 0 else axis]
-        if face.normal[axis] * sign > 0.996 and abs(face.centroid_mm[axis] - reach) < 1e-3 * measured.diagonal_mm:
-            return f"{_SIDES[index][1]} ({direction})"
-    return None
 
 
 def _doubts(measured: SolidFacts, path: str) -> list[str]:
