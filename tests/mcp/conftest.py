@@ -43,6 +43,18 @@ def tiny() -> ModuleType:
     return load_tiny()
 
 
+async def until_true(condition: Callable[[], object]) -> None:
+    """Let the event loop turn until something has become true."""
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while not condition():  # noqa: ASYNC110 - what is waited for sets no event
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    return until_true
+
+
 class Pipes:
     """The client's end of a stdio server."""
 
@@ -153,8 +165,7 @@ class Web:
             connection.transport.close()
         self._server.close()
         await self._server.wait_closed()
-        while self._state.connections or self._state.tasks:
-            await asyncio.sleep(0)
+        await until_true(lambda: not (self._state.connections or self._state.tasks))
 
     def headers(self, **more: str) -> dict[str, str]:
         told = {"accept": "application/json, text/event-stream"}

@@ -294,12 +294,11 @@ async def test_lines_of_every_length_below_the_limit_arrive_whole(pipes, size_by
     assert answer["result"]["structuredContent"]["echo"] == text
 
 
-async def test_a_client_that_reads_slowly_gets_everything_and_blocks_nothing(pipes):
+async def test_a_client_that_reads_slowly_gets_everything_and_blocks_nothing(pipes, until):
     sizes = [1_000_000 + number for number in range(8)]
     for number, size_bytes in enumerate(sizes):
         pipes.send("tools/call", {"name": "tiny.big", "arguments": {"size_bytes": size_bytes}}, id=number)
-    while len(pipes.service.calls) < len(sizes):
-        await asyncio.sleep(0)
+    await until(lambda: len(pipes.service.calls) == len(sizes))
     answers = [await pipes.read() for _ in sizes]
 
     assert [len(answer["result"]["structuredContent"]["text"]) for answer in answers] == sizes

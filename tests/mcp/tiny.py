@@ -203,7 +203,7 @@ def main() -> None:
 
     import uvloop
 
-    from metaforge.mcp.serve import announce, listen, serve_http
+    from metaforge.mcp.serve import listen, serve_http
     from metaforge.mcp.stdio import StdioServer
     from metaforge.settings import Settings
     from metaforge.telemetry import logs
@@ -215,7 +215,6 @@ def main() -> None:
         uvloop.run(StdioServer(TinyService(), 0, private, 1 << 20).serve())
     else:
         bound = listen("127.0.0.1", int(sys.argv[2]))
-        announce(bound)
         uvloop.run(serve_http(TinyService(), Settings(), bound, "127.0.0.1"))
 
 

@@ -37,10 +37,14 @@ def test_json_decodes_to_a_message_or_an_error_of_ours(value):
 
 
 def _decode_or_refuse(raw: bytes) -> None:
+    message = None
+    code = 0
     try:
         message = jsonrpc.decode(raw)
     except MetaForgeError as fault:
-        assert fault.code in (-32700, -32600)
+        code = fault.code
+    if message is None:
+        assert code in (-32700, -32600)
         return
     assert message["jsonrpc"] == "2.0"
     assert isinstance(message.get("method", ""), str) or message.get("method") is None

@@ -79,14 +79,13 @@ def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
 def _run_http(options: argparse.Namespace) -> int:
     from metaforge.app import App
     from metaforge.mcp.access import Access
-    from metaforge.mcp.serve import announce, listen, serve_http
+    from metaforge.mcp.serve import listen, serve_http
 
     settings = _settings(options)
     Access(settings, options.host)
     bound = listen(options.host, options.port)
     app = App(settings, over_stdio=False)
     _ready(app.ready_line())
-    announce(bound)
     _run(serve_http(app, settings, bound, options.host))
     return 0
 

@@ -11,8 +11,9 @@ BACKLOG_PAUSE_BYTES = 4 << 20
 """Unread output beyond which no further request is read."""
 _CHUNK_BYTES = 1 << 16
 _ID_FIRST = re.compile(
-    rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,|\s*"method"\s*:\s*"[^"\\]*"\s*,)*\s*"id"\s*:\s*(\d+|"[^"\\]*")'
+    rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,|\s*"method"\s*:\s*"[^"\\]*"\s*,)*\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*[,}]'
 )
+"""The id of a request whose parameters come after it: only there is it sure to be the request's own."""
 
 
 class LineReader(asyncio.Protocol):

@@ -13,7 +13,7 @@ import uvicorn
 
 from metaforge.mcp.http import HttpServer
 from metaforge.mcp.service import Service
-from metaforge.settings import Settings
+from metaforge.settings import BadSetting, Settings
 from metaforge.telemetry import logs
 
 CLOSE_SECONDS = 0.6
@@ -27,15 +27,23 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for bound in sockets or []:
+            _announce(bound)
+
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket.
 
     Raises:
-        OSError: the port is taken, or the address is not this machine's.
+        BadSetting: the port is taken, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.create_server((host, port), family=family, backlog=2048)
+    try:
+        bound = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as fault:
+        raise BadSetting(f"cannot listen on {host}:{port}: {fault.strerror}. Choose another with --port") from None
     bound.setblocking(False)
     return bound
 
@@ -86,7 +94,7 @@ async def serve_http(service: Service, settings: Settings, bound: socket.socket,
             logs.event("mcp_close_timed_out", "warning", seconds=CLOSE_SECONDS)
 
 
-def announce(bound: socket.socket) -> None:
+def _announce(bound: socket.socket) -> None:
     """Say on stderr where the server listens."""
     host, port = bound.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host
