@@ -52,6 +52,12 @@ def test_the_same_content_is_kept_once_and_nothing_else_is_left(store: BlobStore
     assert files_below(tmp_path / "blobs") == [f"{sha256[:2]}/{sha256}"]
 
 
+def test_only_the_owner_can_look_and_nobody_writes(store: BlobStore, tmp_path: Path) -> None:
+    path = store.path_of(store.put_bytes(b"design"))
+    assert path.stat().st_mode & 0o777 == 0o400
+    assert (tmp_path / "blobs").stat().st_mode & 0o777 == 0o700
+
+
 def test_an_empty_content_is_a_content(store: BlobStore) -> None:
     assert store.read(store.put_bytes(b"")) == b""
 

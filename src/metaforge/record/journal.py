@@ -39,7 +39,7 @@ class Journal:
         Raises:
             OSError: the folder cannot be made or written.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
             path = folder / f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -103,7 +103,7 @@ class BlobStore:
     def _settle(self, target: BinaryIO, temporary: Path, digest: str) -> None:
         """Make the bytes durable before their name, and the name before the caller goes on."""
         target.flush()
-        os.fchmod(target.fileno(), 0o444)
+        os.fchmod(target.fileno(), 0o400)
         os.fsync(target.fileno())
         place = self._place(digest)
         place.parent.mkdir(exist_ok=True)
@@ -129,7 +129,8 @@ class BlobStore:
 
     def _temporary(self) -> Path:
         folder = self._root / "incoming"
-        folder.mkdir(parents=True, exist_ok=True)
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)  # designs are their owner's alone
+        folder.mkdir(exist_ok=True)
         if not self._swept:
             self._swept = True
             _remove_stale(folder)
