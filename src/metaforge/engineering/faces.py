@@ -98,8 +98,9 @@ def describe(surfaces: "Mapping[str, Surface]", order: "Callable[[Surface], floa
 
 
 def _line(name: str, surface: "Surface") -> str:
-    centre = ", ".join(f"{v:.4g}" for v in surface.centroid_mm)
-    normal = ", ".join(f"{v + 0.0:.2g}" for v in surface.normal) if any(surface.normal) else "none (closed)"
+    # Rounded to a nanometre first, so that a face on the axis plane is at 0 and not at 1e-17.
+    centre = ", ".join(f"{round(v, 6) + 0.0:.4g}" for v in surface.centroid_mm)
+    normal = ", ".join(f"{round(v, 4) + 0.0:.2g}" for v in surface.normal) if any(surface.normal) else "none (closed)"
     return f"  {name}: {surface.kind}, centroid [{centre}] mm, {surface.area_mm2:.5g} mm2, normal [{normal}]"
 
 

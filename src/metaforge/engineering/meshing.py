@@ -24,7 +24,8 @@ from metaforge.engineering.mesh_sizes import (
 )
 from metaforge.engineering.meshing_gmsh import Progress
 from metaforge.engineering.meshing_input import read_input
-from metaforge.engineering.surface_geometry import face_nodes, measure_surface
+from metaforge.engineering.surface_geometry import face_nodes, measure_surface, outward_triangles
+from metaforge.formats.stl import write_stl
 
 PLANE_VOLUME_TOLERANCE_RATIO = 1e-3
 """A part with flat faces only has exactly the CAD volume once meshed; anything else is a broken mesh."""
@@ -156,6 +157,12 @@ def add_position_sets(mesh: Mesh) -> Mesh:
         surfaces[name] = measure_surface(mesh, joined, "plane")
         nodes[f"N_{name}"] = np.unique(np.concatenate([mesh.node_sets[f"N_{member}"] for member in members]))
     return replace(mesh, surfaces=surfaces, node_sets=nodes)
+
+
+def stl_bytes(mesh: Mesh) -> bytes:
+    """Return the faces of the part as binary STL, curved ones in four flat triangles per element face."""
+    members = np.vstack([surface.faces for name, surface in mesh.surfaces.items() if name.startswith("face_")])
+    return write_stl(outward_triangles(mesh, members))
 
 
 def _mesh_of(raw: meshing_gmsh.RawMesh, geometry: Geometry, order: int) -> Mesh:

@@ -170,3 +170,16 @@ def _triangle_distances(triangles: Floats, point: Floats) -> Array:
         nearest = start + np.clip(share, 0, 1)[:, None] * side
         edges = np.minimum(edges, np.linalg.norm(point - nearest, axis=1))
     return np.asarray(np.where(inside, np.abs(height), edges))
+
+
+def outward_triangles(mesh: Mesh, faces: Ids) -> Floats:
+    """Return faces of solid elements as flat triangles facing outward, shape (t, 3, 3); mid-side nodes are corners."""
+    outward, _ = face_vectors(mesh, faces)
+    found: list[Floats] = []
+    for rows, nodes in face_nodes(mesh, faces):
+        triangles = mesh.points_mm(nodes)[:, _TRIANGLES[nodes.shape[1]]]
+        first = np.cross(triangles[:, 0, 1] - triangles[:, 0, 0], triangles[:, 0, 2] - triangles[:, 0, 0])
+        inward = (first * outward[rows]).sum(axis=1) < 0
+        triangles[inward] = triangles[inward][:, :, ::-1]
+        found.append(triangles.reshape(-1, 3, 3))
+    return np.concatenate(found)

@@ -1,0 +1,1 @@
+"""Meshing with gmsh under the documented `freecad` names."""
