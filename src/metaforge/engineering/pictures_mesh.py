@@ -10,6 +10,7 @@ from metaforge.engineering.pictures import (
     FAINT,
     INK,
     SHEET_PX,
+    Colour,
     Direction,
     Lines,
     Rectangle,
@@ -20,6 +21,8 @@ from metaforge.engineering.pictures import (
 )
 from metaforge.engineering.surface_geometry import face_nodes, outward_triangles
 
+PALE: Colour = (0.84, 0.89, 0.94)
+EDGE: Colour = (0.16, 0.20, 0.26)
 HEADER_PX, FOOTER_PX, MARGIN_PX = 62, 40, 28
 ABOVE = Direction("3/4 view", (0.9, -1.2, 0.85), (0, 0, 1))
 BELOW = Direction("from the other side, below", (-0.9, 1.2, -0.85), (0, 0, 1))
@@ -35,8 +38,8 @@ def draw_mesh(mesh: Mesh, path: Path, title: str, subtitle: str = "") -> None:
     corners = outward_triangles(mesh, skin).reshape(-1, 3)
     points, inverse = np.unique(corners, axis=0, return_inverse=True)
     things: list[Thing] = [
-        Surface(points, inverse.reshape(-1, 3).astype(np.int64), smooth=True),
-        Lines([mesh.points_mm(edge) for edge in _element_edges(mesh, skin)], colour=(0.30, 0.36, 0.44), width_px=0.6),
+        Surface(points, inverse.reshape(-1, 3).astype(np.int64), colour=PALE),
+        Lines([mesh.points_mm(edge) for edge in _element_edges(mesh, skin)], colour=EDGE, width_px=0.7),
         Lines([mesh.points_mm(edge) for edge in feature_edges(mesh, skin)], colour=INK, width_px=1.5),
     ]
     bounds = np.array([points.min(axis=0), points.max(axis=0)])

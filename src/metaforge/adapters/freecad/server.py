@@ -7,6 +7,7 @@ from pydantic import Field
 from metaforge import __version__
 from metaforge.adapters.freecad.answers import MeshAnswer
 from metaforge.core.errors import InvalidArguments
+from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, ToolContext
 from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import Need
@@ -27,6 +28,14 @@ class FreecadServer(McpToolServer):
     def warm_up(self) -> None:
         """Import the mesher."""
         import metaforge.adapters.freecad.mesh  # noqa: F401
+
+    def manifests(self) -> list[ToolManifest]:
+        """Return the manifests, with the documented name without its unit allowed but not shown."""
+        made = super().manifests()
+        for manifest in made:
+            if manifest.input_schema["properties"].pop("element_size", None):
+                manifest.input_schema["patternProperties"] = {"^element_size$": {"type": "number"}}
+        return made
 
     @tool(
         effect=Effect.PRODUCE,
