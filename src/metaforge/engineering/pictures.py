@@ -133,6 +133,12 @@ def quantity(value: float) -> str:
     return f"{value:.3g}"
 
 
+def shortened(words: str, longest: int) -> str:
+    """Return printable words of at most `longest` characters; the end is what tells files apart."""
+    plain = "".join(each for each in words if each.isprintable())
+    return plain if len(plain) <= longest else "..." + plain[-(longest - 3) :]
+
+
 class Sheet:
     """One PNG in the making."""
 

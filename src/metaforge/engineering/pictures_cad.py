@@ -26,10 +26,12 @@ from metaforge.engineering.pictures import (
     fitting_scale,
     projected_size,
     quantity,
+    shortened,
 )
 
 HEADER_PX, FOOTER_PX = 58, 40
 MARGIN_PX = 54
+TITLE_CHARACTERS = 64
 
 Point = tuple[float, float, float]
 Triangle = tuple[int, int, int]
@@ -84,8 +86,8 @@ def draw_parts(parts: Sequence[Part], path: Path, title: str, subtitle: str = ""
         _annotate(sheet, direction, rectangle, bounds, mm_per_px)
     _frame(sheet, half, cell)
     x, y, z = (quantity(float(length)) for length in size)
-    sheet.text(title, 16, SHEET_PX - 20, size_px=19, bold=True)
-    sheet.text(f"x {x}  y {y}  z {z} mm", SHEET_PX - 16, SHEET_PX - 20, size_px=15, align="right")
+    sheet.text(shortened(title, TITLE_CHARACTERS), 16, SHEET_PX - 20, size_px=19, bold=True)
+    sheet.text(f"x {x}  y {y}  z {z} mm", SHEET_PX - 16, SHEET_PX - 43, size_px=15, align="right")
     if subtitle:
         sheet.text(subtitle, 16, SHEET_PX - 43, size_px=13, colour=FAINT)
     sheet.scale_bar(16, FOOTER_PX / 2, mm_per_px)

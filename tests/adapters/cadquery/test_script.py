@@ -193,20 +193,36 @@ def test_an_endless_loop_ends_at_the_time_given_with_its_line(bench: Any, argume
     assert bench.data("execute_script", script="result = cq.Workplane().box(1, 1, 1)")["solids_count"] == 1
 
 
+def run_worker(workspace: Path, request: dict[str, Any], *before: str) -> list[dict[str, Any]]:
+    """Return the answers of a worker of its own to one request."""
+    worker = subprocess.run(
+        [*before, sys.executable, "-m", "metaforge.tools.run", "metaforge.adapters.cadquery.server:CadQueryServer"],
+        input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "METAFORGE_WORKER_WORKSPACE": str(workspace), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    ready, *answers = (json.loads(line) for line in worker.stdout.splitlines())
+    assert ready["method"] == "worker/ready"
+    return answers
+
+
 def test_a_worker_answers_in_whole_lines_however_a_script_prints(tmp_path: Path) -> None:
-    script = (
-        "import os, sys\nprint('{\"jsonrpc\": \"2.0\"}')\nos.write(1, b'raw')\nresult = cq.Workplane().box(1, 1, 1)"
-    )
+    script = "import os\nprint('{\"jsonrpc\": \"2.0\"}')\nos.write(1, b'raw')\nresult = cq.Workplane().box(1, 1, 1)"
     request = {
         "jsonrpc": "2.0", "id": "a", "method": "tool/call",
         "params": {"tool_id": "cadquery.execute_script", "arguments": {"script": script}},
     }  # fmt: skip
-    worker = subprocess.run(
-        [sys.executable, "-m", "metaforge.tools.run", "metaforge.adapters.cadquery.server:CadQueryServer"],
-        input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=120, check=True,
-        env={**os.environ, "METAFORGE_WORKER_WORKSPACE": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    ready, answer = (json.loads(line) for line in worker.stdout.splitlines())
-    assert ready["method"] == "worker/ready"
+    (answer,) = run_worker(tmp_path, request)
     assert answer["id"] == "a"
     assert answer["result"]["data"]["stdout"] == '{"jsonrpc": "2.0"}\nraw'
+
+
+@pytest.mark.program("prlimit")
+def test_a_script_that_wants_more_memory_than_it_may_have_is_told_so(tmp_path: Path) -> None:
+    script = "blob = bytearray(64 * 1024**3)\nresult = cq.Workplane().box(1, 1, 1)"
+    request = {
+        "jsonrpc": "2.0", "id": 1, "method": "tool/call",
+        "params": {"tool_id": "cadquery.execute_script", "arguments": {"script": script}},
+    }  # fmt: skip
+    answers = run_worker(tmp_path, request, "prlimit", f"--as={4 * 1024**3}")
+    assert answers[0]["error"]["data"]["kind"] == "memory_limit"
+    assert answers[0]["error"]["data"]["where"].startswith("line 1: blob")

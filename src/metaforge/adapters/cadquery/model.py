@@ -63,7 +63,7 @@ class Model:
 
 
 def new_document() -> Any:
-    """Return an empty XCAF document. The application keeps it: `close_document` when done."""
+    """Return an empty XCAF document."""
     document = TDocStd_Document(TCollection_ExtendedString("BinXCAF"))
     XCAFApp_Application.GetApplication_s().InitDocument(document)
     return document

@@ -1,7 +1,9 @@
 """`get_properties`: what a file holds, measured in mm."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Literal
 
 from OCP.TopAbs import TopAbs_SOLID
@@ -16,7 +18,7 @@ from metaforge.adapters.cadquery.show import draw
 from metaforge.adapters.cadquery.versions import programs
 from metaforge.core.errors import InvalidArguments
 from metaforge.engineering.solid_guard import SolidFacts
-from metaforge.tools.context import Answer, OutputFile, ToolContext
+from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
 
 Property = Literal[
     "volume", "area", "surface_area", "center_of_mass", "bounding_box", "inertia", "mass", "validity", "faces",
@@ -65,8 +67,7 @@ def describe(
     if wanted:
         kept = {name for each in wanted for name in _FIELDS[each]}
         found = replace(found, **{name: None for name in vars(found) if name not in kept})
-    drawn: list[OutputFile] = []
-    pictures = draw(ctx, model, path, measured, drawn) if picture else ()
+    pictures = _look(ctx, model, path, measured) if picture else ()
     return Answer(
         results.PropertiesResult(file=path, properties=found),
         summary=_summary(path, model, measured, density),
@@ -75,6 +76,13 @@ def describe(
         pictures=pictures,
         programs=programs(),
     )
+
+
+def _look(ctx: ToolContext, model: Model, path: str, measured: SolidFacts) -> tuple[Picture, ...]:
+    """Draw a file that is only read: the picture is named by content, so it never stands in another's way."""
+    digest = hashlib.sha256(ctx.input_file(path).read_bytes()).hexdigest()[:10]
+    drawn: list[OutputFile] = []
+    return draw(ctx, model, path, measured, drawn, target=f"pictures/{PurePosixPath(path).stem}-{digest}.png")
 
 
 def part_info(parts: Iterable[Part]) -> list[results.PartInfo]:

@@ -100,7 +100,6 @@ class Properties:
     faces_count: int | None = None
     is_valid: bool | None = None
     source_unit: str | None = None
-    schema: str | None = None
     parts: list[PartInfo] | None = None
     parts_count: int | None = None
     distinct_parts_count: int | None = None

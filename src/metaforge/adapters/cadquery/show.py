@@ -15,11 +15,18 @@ def draw(
     measured: SolidFacts,
     files: list[OutputFile],
     see_through: str = "",
+    target: str = "",
 ) -> tuple[Picture, ...]:
-    """Draw a model beside the file it belongs to; the PNG is added to `files`. One part may be seen through."""
+    """Draw a model; the PNG is added to `files`.
+
+    Args:
+        path: the file it belongs to, which titles it.
+        see_through: name of a part that hides nothing.
+        target: the PNG; default beside `path`.
+    """
     from metaforge.engineering import pictures_cad
 
-    target = str(PurePosixPath(path).with_suffix(".png"))
+    target = target or str(PurePosixPath(path).with_suffix(".png"))
     solids = f"{measured.solids_count} solid" + ("s" if measured.solids_count != 1 else "")
     pictures_cad.draw_parts(
         [pictures_cad.Part(part.shape, part.colour, 0.2 if part.name == see_through else 1.0) for part in model.parts],
