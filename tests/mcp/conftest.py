@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from metaforge.mcp.corked import CorkedProtocol
 from metaforge.mcp.http import HttpServer
 from metaforge.mcp.serve import configure
 from metaforge.mcp.stdio import StdioServer
@@ -151,7 +151,7 @@ class Web:
         config.load()
         state = ServerState()
         self._server = await loop.create_server(
-            lambda: HttpToolsProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+            lambda: CorkedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
         )
         self._state = state
         self.port = self._server.sockets[0].getsockname()[1]

@@ -381,3 +381,36 @@ async def test_requests_that_come_at_once_on_one_connection_are_answered_in_orde
     assert seen.index(b'"id":1') < seen.index(b'"id":2')
     writer.close()
     await writer.wait_closed()
+
+
+async def test_a_response_without_a_body_is_sent_whole(web):
+    reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
+    for _ in range(2):
+        writer.write(f"HEAD /health HTTP/1.1\r\nhost: 127.0.0.1:{web.port}\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_client_that_waits_for_a_go_ahead_gets_it(web):
+    body = b'{"jsonrpc":"2.0","id":1,"method":"health/check"}'
+    reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
+    writer.write(
+        f"POST /rpc HTTP/1.1\r\nhost: 127.0.0.1\r\nexpect: 100-continue\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    )
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
+    writer.write(body)
+
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_broken_http_is_400_and_ends_the_connection(web):
+    reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
+    writer.write(b"NONSENSE\r\n\r\n")
+
+    assert (await reader.read()).startswith(b"HTTP/1.1 400")
+    writer.close()
+    await writer.wait_closed()

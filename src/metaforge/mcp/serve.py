@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from metaforge.mcp.corked import CorkedProtocol
 from metaforge.mcp.http import HttpServer
 from metaforge.mcp.service import Service
 from metaforge.settings import BadSetting, Settings
@@ -51,7 +52,7 @@ def listen(host: str, port: int) -> socket.socket:
 def configure(application: HttpServer) -> uvicorn.Config:
     """Return how uvicorn is to serve the application."""
     options: dict[str, Any] = {
-        "http": "httptools",
+        "http": CorkedProtocol,
         "ws": "none",
         "lifespan": "off",
         "access_log": False,
