@@ -101,7 +101,7 @@ def test_the_demos_two_prompts_give_the_model_numbers_and_files(codex: Codex, wo
     bracket = {"shape_type": "box", "parameters": {"width": 50, "length": 30, "height": 10}}
     stress = {
         "analysis_type": "static_stress",
-        "mesh_file": "out/bracket.step",
+        "step_file": "out/bracket.step",
         "material": "steel-316",
         "supports": [{"face": "bottom"}],
         "loads": [{"face": "top", "force_n": [0, 0, -1000]}],
