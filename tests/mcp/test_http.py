@@ -194,7 +194,7 @@ async def test_a_client_that_goes_away_from_an_event_stream_cancels_its_call_and
     await reader.readuntil(b"elicitation/create")
 
     writer.transport.abort()
-    await until(lambda: not web.app._in_flight)
+    await until(lambda: not web.app._requests.in_flight)
 
     assert "mcp_request_failed" not in caplog.messages
     assert (await web.call("echo")).status_code == 200
@@ -366,7 +366,7 @@ async def test_many_calls_on_one_connection_leave_nothing_behind(web, make_call)
         assert (await web.post(make_call("echo", request_id=number))).status_code == 200
     await asyncio.gather(*(web.post(make_call("echo", request_id=number)) for number in range(50)))
 
-    assert not web.app._in_flight
+    assert not web.app._requests.in_flight
     assert not web.app._sessions.get(web.session_id, 0).calls
 
 

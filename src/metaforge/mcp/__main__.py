@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from metaforge.settings import Settings
 
-EXIT_SECONDS = 0.9
+EXIT_SECONDS = 0.25
 GC_THRESHOLDS = (20_000, 20, 50)
 """A call leaves no cycles behind, so looking for them as often as Python does costs much and finds nothing."""
 DEFAULT_PORT = 8765

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from metaforge.core.clock import elapsed_ms
@@ -17,7 +17,7 @@ from metaforge.mcp.service import Service
 from metaforge.protocol import jsonrpc, legacy
 from metaforge.protocol.failures import failure
 from metaforge.protocol.handshake import server_info
-from metaforge.protocol.jsonrpc import Message
+from metaforge.protocol.jsonrpc import Message, RequestId
 from metaforge.protocol.request_state import BadRequestState, RequestStates, bind
 from metaforge.protocol.revisions import STATELESS, Dialect
 from metaforge.protocol.stateless import CACHE, InputRequired, complete, discover_result, input_required_result
@@ -63,6 +63,21 @@ class Dispatcher:
             Dialect.STATELESS: resources,
             Dialect.LEGACY: {"health/check": self._health},
         }
+
+    def notified(self, method: str, params: Message, calls: Mapping[RequestId, Exchange]) -> None:
+        """Act on a notification.
+
+        Args:
+            calls: the requests that the client may cancel.
+        """
+        if method == "notifications/cancelled":
+            request_id = params.get("requestId")
+            if isinstance(request_id, str) or type(request_id) is int:
+                exchange = calls.get(request_id)
+                if exchange is not None:
+                    exchange.cancel()
+        elif method == "notifications/initialized":
+            self.client_ready()
 
     def client_ready(self) -> None:
         """Tell the application, once, that somebody is there."""

@@ -1,13 +1,13 @@
 """One request in flight, and the way back to the client that sent it."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from metaforge.mcp.service import ClientInfo
 from metaforge.protocol.jsonrpc import Message, RequestId
 from metaforge.protocol.revisions import Dialect
-from metaforge.protocol.session import Session
+from metaforge.protocol.session import Arrival, Session
+from metaforge.telemetry import logs
 from metaforge.tools.context import Caller
 
 ClientSession = Session["asyncio.Future[Message]"]
@@ -40,6 +40,14 @@ class Client:
         self.stream: Channel | None = None
         """The stream that stays open beside the calls, where the client opened one."""
 
+    def settle(self, answer: Message) -> None:
+        """Hand an answer of the client's to whoever asked; one that comes too late is told in the log alone."""
+        arrival, waiter = self.session.receive(answer)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
+        elif arrival is Arrival.LATE:
+            logs.event("mcp_elicitation_late_response_ignored", "warning", request_id=answer.get("id"))
+
 
 class Exchange:
     """One request: what was asked, by whom, and how to answer.
@@ -70,11 +78,3 @@ class Exchange:
             self.cancelled = True
             if self.task is not None:
                 self.task.cancel()
-
-
-def withdrawn(params: Mapping[str, Any], calls: Mapping[RequestId, Exchange]) -> Exchange | None:
-    """Return the request in flight that a `notifications/cancelled` names, if there is one."""
-    request_id = params.get("requestId")
-    if isinstance(request_id, str) or type(request_id) is int:
-        return calls.get(request_id)
-    return None

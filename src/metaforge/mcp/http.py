@@ -5,35 +5,30 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from metaforge.core.codes import Code
-from metaforge.core.errors import InvalidRequest, MetaForgeError
+from metaforge.core.errors import MetaForgeError
 from metaforge.mcp.access import Access
 from metaforge.mcp.clients import Sessions, StatelessClients, make_client
 from metaforge.mcp.dispatch import Dispatcher
-from metaforge.mcp.exchange import Client, Exchange, withdrawn
+from metaforge.mcp.exchange import Client, Exchange
+from metaforge.mcp.replies import Receive, fail, no_such_route, refuse, refuse_other, send_metrics
+from metaforge.mcp.running import Requests, when_gone
 from metaforge.mcp.service import ClientInfo, Service
 from metaforge.mcp.streams import EventStream, Header, Response, Send, respond
 from metaforge.protocol import jsonrpc
-from metaforge.protocol.failures import failure
 from metaforge.protocol.handshake import Hello, initialize_result, read_initialize
 from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.revisions import HANDSHAKE, LEGACY_METHODS, Dialect
-from metaforge.protocol.session import Arrival
 from metaforge.protocol.stateless import RoutingHeaders, http_status, is_stateless, read_envelope
 from metaforge.settings import Settings
-from metaforge.telemetry import logs, metrics
 from metaforge.tools.context import Trust
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 Headers = Mapping[bytes, bytes]
 
-WATCH_SECONDS = 0.05
-"""A call that takes longer is watched for a client that goes away; a shorter one is not worth the watcher."""
 SWEEP_SECONDS = 15.0
 _HANDSHAKE_VERSIONS = frozenset(revision.encode() for revision in HANDSHAKE)
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
@@ -62,7 +57,7 @@ class HttpServer:
         self._sessions = Sessions(settings.session_idle_seconds)
         self._stateless = StatelessClients(actor_id=self._actor_id, trust=self._trust)
         self._nobody = make_client(Hello(), actor_id=self._actor_id, trust=self._trust, session_id="")
-        self._in_flight: set[Exchange] = set()
+        self._requests = Requests(self._dispatcher)
         self._streams: set[EventStream] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._sweep_seconds = min(SWEEP_SECONDS, settings.session_idle_seconds / 2)
@@ -73,14 +68,14 @@ class HttpServer:
     def start(self) -> None:
         """Begin to serve in the running event loop, and to end idle sessions."""
         self._loop = asyncio.get_running_loop()
+        self._requests.start()
         self._sweep = self._loop.call_later(self._sweep_seconds, self._expire)
 
     def stop(self) -> None:
         """Withdraw every call and close every stream, so that connections can end."""
         if self._sweep is not None:
             self._sweep.cancel()
-        for exchange in list(self._in_flight):
-            exchange.cancel()
+        self._requests.cancel_all()
         self._sessions.end_all()
         for stream in list(self._streams):
             stream.close()
@@ -94,11 +89,11 @@ class HttpServer:
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         if scope["type"] != "http":
-            await _refuse_other(scope, receive, send)
+            await refuse_other(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if reason := self._access.foreign(headers):
-            await _error(send, 403, Code.INVALID_REQUEST, reason)
+            await refuse(send, 403, reason)
             return
         path = scope["path"].rstrip("/")
         if path != "/health" and (reason := self._access.denied(headers)):
@@ -113,9 +108,9 @@ class HttpServer:
         elif path == "/health" and method in ("GET", "HEAD"):
             await respond(send, 200, orjson.dumps(await self._service.health(ClientInfo())))
         elif path == "/metrics" and method in ("GET", "HEAD"):
-            await _metrics(send)
+            await send_metrics(send)
         else:
-            await _no_such_route(send, path, method)
+            await no_such_route(send, path, method)
 
     # -- POST ------------------------------------------------------------------------------------------------------
 
@@ -128,7 +123,7 @@ class HttpServer:
         try:
             message = jsonrpc.decode(body)
         except MetaForgeError as fault:
-            await _fail(send, 400, fault, getattr(fault, "request_id", None))
+            await fail(send, 400, fault, getattr(fault, "request_id", None))
             return
         method = message.get("method")
         if is_rpc or method in LEGACY_METHODS:
@@ -165,17 +160,17 @@ class HttpServer:
     async def _too_large(self, send: Send) -> None:
         limit = self._limit_bytes >> 20
         reason = f"The body is larger than {limit} MB (METAFORGE_MAX_REQUEST_MB): put data into a file of the workspace"
-        await _error(send, 413, Code.INVALID_REQUEST, reason)
+        await refuse(send, 413, reason)
 
     async def _initialize(self, message: Message, send: Send) -> None:
         try:
             hello = read_initialize(message.get("params") or {})
         except MetaForgeError as fault:
-            await _fail(send, 200, fault, message["id"])
+            await fail(send, 200, fault, message["id"])
             return
         client = self._sessions.open(hello, actor_id=self._actor_id, trust=self._trust, now=self._loop.time())
         if client is None:
-            await _error(send, 503, Code.INVALID_REQUEST, "Every session is at work: try again later", message["id"])
+            await refuse(send, 503, "Every session is at work: try again later", message["id"])
             return
         body = initialize_result(hello, self._service.version, self._service.instructions)
         session_header = (b"mcp-session-id", client.session.id.encode())
@@ -187,12 +182,12 @@ class HttpServer:
             return
         method = message.get("method")
         if method is None:
-            self._answered(client, message)
+            client.settle(message)
         elif "id" not in message:
-            self._notified(client, method, message.get("params") or {})
+            self._dispatcher.notified(method, message.get("params") or {}, client.calls)
         else:
             exchange = _exchange(client, Dialect.HANDSHAKE, message, headers, send)
-            await self._request(exchange, receive)
+            await self._requests.run(exchange, receive)
             return
         await respond(send, 202)
 
@@ -201,7 +196,7 @@ class HttpServer:
     ) -> None:
         method = message.get("method")
         if method is None:
-            await _error(send, 400, Code.INVALID_REQUEST, "In this revision answers come with the call sent again")
+            await refuse(send, 400, "In this revision answers come with the call sent again")
             return
         if "id" not in message:
             await respond(send, 202)
@@ -210,9 +205,9 @@ class HttpServer:
             routing = _routing_headers(scope["headers"], headers)
             client = self._stateless.get(read_envelope(method, message.get("params") or {}, routing))
         except MetaForgeError as fault:
-            await _fail(send, http_status(fault.code), fault, message["id"])
+            await fail(send, http_status(fault.code), fault, message["id"])
             return
-        await self._request(_exchange(client, Dialect.STATELESS, message, headers, send), receive)
+        await self._requests.run(_exchange(client, Dialect.STATELESS, message, headers, send), receive)
 
     async def _legacy(self, headers: Headers, message: Message, receive: Receive, send: Send) -> None:
         if "id" not in message or "method" not in message:
@@ -220,73 +215,7 @@ class HttpServer:
             return
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
         client = self._sessions.get(session_id, self._loop.time()) or self._nobody
-        await self._request(_exchange(client, Dialect.LEGACY, message, headers, send), receive)
-
-    # -- requests --------------------------------------------------------------------------------------------------
-
-    async def _request(self, exchange: Exchange, receive: Receive) -> None:
-        """Answer a request, in the task that the HTTP server made for it."""
-        response = exchange.own
-        assert isinstance(response, Response)
-        answer = self._dispatcher.answer_now(exchange)
-        if answer is not None:
-            await self._finish(exchange, response, answer)
-            return
-        is_cancellable = exchange.dialect is Dialect.HANDSHAKE
-        calls = exchange.client.calls
-        if is_cancellable and exchange.id in calls:
-            fault = InvalidRequest(f"The id {exchange.id!r} belongs to a request of this session that is still running")
-            await response.finish(200, jsonrpc.encode(failure(fault, None, exchange.dialect)))
-            return
-        task = exchange.task = asyncio.current_task(self._loop)
-        self._in_flight.add(exchange)
-        if is_cancellable:
-            calls[exchange.id] = exchange
-        watch = _Watch(exchange, receive, self._loop)
-        try:
-            answer = await self._dispatcher.answer(exchange)
-        except asyncio.CancelledError:
-            if not exchange.cancelled:
-                raise
-        finally:
-            watch.stop()
-            self._in_flight.discard(exchange)
-            if is_cancellable:
-                calls.pop(exchange.id, None)
-        exchange.task = None
-        if answer is None or exchange.cancelled:
-            await self._abandon(response, task)
-        else:
-            await self._finish(exchange, response, answer)
-
-    async def _abandon(self, response: Response, task: asyncio.Task[Any] | None) -> None:
-        """End the response of a withdrawn request, whether its cancellation has struck already or is still to come."""
-        while task is not None and task.cancelling():
-            task.uncancel()
-        try:
-            await response.abandon()
-        except asyncio.CancelledError:
-            await response.abandon()
-
-    def _finish(self, exchange: Exchange, response: Response, answer: Message) -> Awaitable[None]:
-        status = 200
-        if exchange.dialect is Dialect.STATELESS and (error := answer.get("error")):
-            status = http_status(error["code"])
-        return response.finish(status, self._dispatcher.encode(answer))
-
-    def _notified(self, client: Client, method: str, params: Message) -> None:
-        if method == "notifications/cancelled":
-            if (exchange := withdrawn(params, client.calls)) is not None:
-                exchange.cancel()
-        elif method == "notifications/initialized":
-            self._dispatcher.client_ready()
-
-    def _answered(self, client: Client, message: Message) -> None:
-        arrival, waiter = client.session.receive(message)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(message)
-        elif arrival is Arrival.LATE:
-            logs.event("mcp_elicitation_late_response_ignored", "warning", request_id=message.get("id"))
+        await self._requests.run(_exchange(client, Dialect.LEGACY, message, headers, send), receive)
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -300,10 +229,10 @@ class HttpServer:
             reason = (
                 "The header Mcp-Session-Id is missing: send initialize first, then its session id with every request"
             )
-            await _error(send, 400, Code.INVALID_REQUEST, reason, request_id)
+            await refuse(send, 400, reason, request_id)
         else:
             reason = "This session has ended or never was: send initialize to begin a new one"
-            await _error(send, 404, Code.INVALID_REQUEST, reason, request_id)
+            await refuse(send, 404, reason, request_id)
         return None
 
     async def _open_stream(self, headers: Headers, receive: Receive, send: Send) -> None:
@@ -316,7 +245,7 @@ class HttpServer:
         client.stream = stream
         stream.put(b": open\n\n")
         self._streams.add(stream)
-        gone = asyncio.ensure_future(_when_gone(receive, stream.close))
+        gone = asyncio.ensure_future(when_gone(receive, stream.close))
         try:
             await stream.run(send)
         finally:
@@ -333,33 +262,6 @@ class HttpServer:
         if isinstance(client.stream, EventStream):
             client.stream.close()
         await respond(send, 204)
-
-
-class _Watch:
-    """Cancels a call when its client goes away; begins to look only after a while."""
-
-    __slots__ = ("_exchange", "_loop", "_receive", "_task", "_timer")
-
-    def __init__(self, exchange: Exchange, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
-        self._exchange = exchange
-        self._receive = receive
-        self._loop = loop
-        self._task: asyncio.Task[None] | None = None
-        self._timer = loop.call_later(WATCH_SECONDS, self._begin)
-
-    def _begin(self) -> None:
-        self._task = self._loop.create_task(_when_gone(self._receive, self._exchange.cancel))
-
-    def stop(self) -> None:
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-
-
-async def _when_gone(receive: Receive, act: Callable[[], None]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    act()
 
 
 def _exchange(client: Client, dialect: Dialect, message: Message, headers: Headers, send: Send) -> Exchange:
@@ -383,43 +285,3 @@ def _routing_headers(raw: list[Header], headers: Headers) -> RoutingHeaders:
     values = (headers.get(name) for name in _ROUTING)
     version, method, subject = (None if value is None else value.decode("latin-1") for value in values)
     return RoutingHeaders(version, method, subject, repeated)
-
-
-async def _error(send: Send, status: int, code: int, reason: str, request_id: Any = None) -> None:
-    await respond(send, status, jsonrpc.encode(jsonrpc.error(request_id, code, reason)))
-
-
-async def _fail(send: Send, status: int, fault: MetaForgeError, request_id: Any) -> None:
-    await respond(send, status, jsonrpc.encode(failure(fault, request_id, Dialect.STATELESS)))
-
-
-async def _metrics(send: Send) -> None:
-    body = metrics.render()
-    length = (b"content-length", b"%d" % len(body))
-    head = [(b"content-type", metrics.CONTENT_TYPE.encode()), length]
-    await send({"type": "http.response.start", "status": 200, "headers": head})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _no_such_route(send: Send, path: str, method: str) -> None:
-    allowed = {"/mcp": b"GET, POST, DELETE", "/rpc": b"POST", "/health": b"GET", "/metrics": b"GET"}.get(path)
-    if allowed is None:
-        routes = "POST /mcp, POST /rpc, GET /health and GET /metrics"
-        await _error(send, 404, Code.INVALID_REQUEST, f"There is nothing at {path or '/'}: use {routes}")
-    else:
-        reason = f"{method} {path} is not offered"
-        body = jsonrpc.encode(jsonrpc.error(None, Code.INVALID_REQUEST, reason))
-        await respond(send, 405, body, [(b"allow", allowed)])
-
-
-async def _refuse_other(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Close web sockets; answer an ASGI server that insists on lifespan events."""
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1003})
-    elif scope["type"] == "lifespan":
-        while True:
-            event = await receive()
-            await send({"type": f"{event['type']}.complete"})
-            if event["type"] == "lifespan.shutdown":
-                return

@@ -17,7 +17,7 @@ from metaforge.mcp.service import Service
 from metaforge.settings import BadSetting, Settings
 from metaforge.telemetry import logs
 
-CLOSE_SECONDS = 0.6
+CLOSE_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 75
 
 

@@ -7,7 +7,7 @@ import signal
 from metaforge.core.errors import InvalidRequest, MetaForgeError
 from metaforge.mcp.clients import StatelessClients, make_client
 from metaforge.mcp.dispatch import Dispatcher
-from metaforge.mcp.exchange import Client, Exchange, withdrawn
+from metaforge.mcp.exchange import Client, Exchange
 from metaforge.mcp.pipes import LineReader, LineWriter, read_lines
 from metaforge.mcp.service import Service
 from metaforge.protocol import jsonrpc
@@ -15,14 +15,13 @@ from metaforge.protocol.failures import failure
 from metaforge.protocol.handshake import Hello, initialize_result, read_initialize
 from metaforge.protocol.jsonrpc import Message, RequestId
 from metaforge.protocol.revisions import LEGACY_METHODS, Dialect
-from metaforge.protocol.session import Arrival
 from metaforge.protocol.stateless import is_stateless, read_envelope
 from metaforge.telemetry import logs
 from metaforge.tools.context import Trust
 
 DRAIN_SECONDS = 0.2
 """How long calls in flight may still answer once the client has closed its end: `printf ... | metaforge-mcp` works."""
-CLOSE_SECONDS = 0.6
+CLOSE_SECONDS = 0.5
 ACTOR = "local"
 SESSION_ID = "stdio"
 
@@ -117,9 +116,9 @@ class StdioServer:
             return
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
-            self._answered(message)
+            self._client.settle(message)
         elif "id" not in message:
-            self._notified(method, params)
+            self._dispatcher.notified(method, params, self._in_flight)
         elif method == "initialize":
             self._initialize(message["id"], params)
         else:
@@ -168,20 +167,6 @@ class StdioServer:
             pass
         finally:
             del self._in_flight[exchange.id]
-
-    def _notified(self, method: str, params: Message) -> None:
-        if method == "notifications/cancelled":
-            if (exchange := withdrawn(params, self._in_flight)) is not None:
-                exchange.cancel()
-        elif method == "notifications/initialized":
-            self._dispatcher.client_ready()
-
-    def _answered(self, message: Message) -> None:
-        arrival, waiter = self._client.session.receive(message)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(message)
-        elif arrival is Arrival.LATE:
-            logs.event("mcp_elicitation_late_response_ignored", "warning", request_id=message.get("id"))
 
 
 def _client(hello: Hello) -> Client:
