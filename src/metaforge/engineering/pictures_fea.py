@@ -144,11 +144,17 @@ def _compose(
     sheet.text(picture.title, 16, SHEET_PX - 20, size_px=18, bold=True)
     sheet.text(picture.subtitle, 16, SHEET_PX - 45, size_px=13, colour=FAINT)
     sheet.scale_bar(16, FOOTER_PX / 2, mm_per_px)
-    shown = f"displacements drawn {quantity(factor)} times" if factor else "drawn undeformed"
-    legend = f"{shown}; blue: held, red: load" if picture.supports or picture.arrows else shown
+    marks = [words for words, there in (("blue: held", picture.supports), ("red: load", picture.arrows)) if there]
+    legend = "; ".join([_said(picture, factor), *marks])
     sheet.text(legend, SHEET_PX - 16, FOOTER_PX / 2, colour=FAINT, align="right")
     sheet.colour_bar(scale, (SHEET_PX - BAR_PX + 22, FOOTER_PX + 60, 22, 2 * height - 130))
     sheet.write(path)
+
+
+def _said(picture: Picture, factor: float) -> str:
+    if not factor:
+        return "drawn undeformed"
+    return "shape drawn at any scale" if picture.is_mode else f"displacements drawn {quantity(factor)} times"
 
 
 def _scale(picture: Picture) -> ColourScale:
@@ -190,7 +196,9 @@ def _marks(picture: Picture, size: float) -> list[Thing]:
         side = np.cross(along, (0.3, 0.5, 0.81))
         side /= np.linalg.norm(side) or 1.0
         tail, neck = tip - 0.12 * size * along, tip - 0.03 * size * along
-        shafts += [np.array([tail, tip]), np.array([neck + 0.012 * size * side, tip, neck - 0.012 * size * side])]
+        across = np.cross(along, side)
+        shafts.append(np.array([tail, tip]))
+        shafts += [np.array([neck + 0.012 * size * v, tip, neck - 0.012 * size * v]) for v in (side, across)]
     if shafts:
         things.append(Lines(shafts, colour=LOAD, width_px=2.2))
     feet: list[Floats] = []
@@ -230,4 +238,8 @@ def _mark(
     away = -1 if on_left else 1
     label_y = min(max(y + 26, bottom + 14), bottom + height - 30)
     sheet.stroke([(x + away * 4, y + 4), (x + away * 26, label_y)], INK, 1.2)
-    sheet.text(words, x + away * 30, label_y, size_px=14, bold=True, align="right" if on_left else "left")
+    align = "right" if on_left else "left"
+    # A white halo keeps the words readable on any colour.
+    for dx, dy in ((-1, -1), (-1, 1), (1, -1), (1, 1), (0, 0)):
+        colour = INK if dx == dy == 0 else (1.0, 1.0, 1.0)
+        sheet.text(words, x + away * 30 + dx, label_y + dy, size_px=14, bold=True, align=align, colour=colour)

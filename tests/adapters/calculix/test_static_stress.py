@@ -1,12 +1,17 @@
 """Static analyses against closed-form answers; every expected value is written as its formula."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import metaforge.adapters.calculix as calculix_package
+from metaforge.tools.generate import manifest_bytes
 
 pytestmark = pytest.mark.program("ccx")
 STEEL = {"youngs_modulus_mpa": 210000.0, "poissons_ratio": 0.3, "density_kg_m3": 7850.0, "expansion_per_k": 1.2e-5}
@@ -186,3 +191,42 @@ async def test_a_picture_of_the_stress_reaches_the_answer(calculix: Any, block: 
     assert png.startswith(b"\x89PNG")
     assert len(png) > 10_000
     assert "MPa" in answer["pictures"][0]["caption"]
+
+
+async def test_a_picture_that_cannot_be_drawn_does_not_lose_the_results(
+    calculix: Any, block: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vtkmodules.vtkRenderingCore", None)
+    mesh = calculix.write("bar.inp", block((2, 1, 1), (20, 10, 10)))
+    answer = await calculix.call(
+        "run_fea", mesh_file=mesh, analysis_type="static_stress", material=STEEL, fixed_node_set="X0",
+        load_node_set="X1", load_force_n=[0, 0, -100], picture=True,
+    )  # fmt: skip
+    assert answer["data"]["max_displacement_mm"] > 0
+    assert "picture_file" not in answer["data"]
+    assert any(warning.startswith("No picture") for warning in answer["warnings"])
+
+
+async def test_without_the_mesher_a_step_file_is_told_what_to_install(
+    calculix: Any, monkeypatch: pytest.MonkeyPatch, refused: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "metaforge.engineering.meshing", None)
+    calculix.write("part.step", "ISO-10303-21;\n")
+    with pytest.raises(refused, match="mesher") as caught:
+        await calculix.data("run_fea", step_file="part.step", analysis_type="modal", material="steel-316")
+    assert "pip install 'metaforge[cadquery]'" in caught.value.data["fix"]
+    assert caught.value.data["failure_mode"] == "environment"
+
+
+def test_importing_the_adapter_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, metaforge.adapters.calculix.server as s; s.CalculixServer().manifests(); "
+        "print(sorted({'numpy', 'gmsh', 'vtkmodules', 'cadquery', 'OCP'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_manifest_in_the_repository_is_what_the_code_says() -> None:
+    target = "metaforge.adapters.calculix.server:CalculixServer"
+    stored = Path(calculix_package.__file__).with_name("manifest.json").read_bytes()
+    assert manifest_bytes(target) == stored

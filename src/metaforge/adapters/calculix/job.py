@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,12 +17,12 @@ from metaforge.adapters.calculix.deck_writer import write_deck
 from metaforge.adapters.calculix.fields import number
 from metaforge.adapters.calculix.problem import MM2_S2K_PER_J_KGK, T_MM3_PER_KG_M3, Problem
 from metaforge.adapters.calculix.solver import Solved, solve
-from metaforge.core.errors import InvalidArguments, ToolError
+from metaforge.core.errors import FailureMode, InvalidArguments, ToolError
 from metaforge.engineering.materials import Material, find_material
 from metaforge.engineering.mesh import Ids, Mesh
 from metaforge.engineering.mesh_quality import Quality, measure
 from metaforge.engineering.unit_plausibility import check_material, check_size
-from metaforge.tools.context import OutputFile, ToolContext
+from metaforge.tools.context import OutputFile, Picture, ToolContext
 
 CAD_SUFFIXES = (".step", ".stp", ".stl")
 DECK_SUFFIXES = (".inp", ".dat", ".msh.inp")
@@ -105,6 +106,7 @@ def mesh_cad(
             f"A STEP file needs the mesher, and Python module {fault.name} is not installed",
             kind="module_missing",
             fix="pip install 'metaforge[cadquery]', or give mesh_file",
+            failure_mode=FailureMode.ENVIRONMENT,
         ) from None
     started = time.monotonic()
     made = mesh_step(
@@ -214,7 +216,7 @@ def material_warnings(materials: dict[str, Material]) -> list[str]:
 def material_echoes(materials: dict[str, Material]) -> dict[str, MaterialEcho]:
     """Return the materials as they were used, by section."""
     return {
-        section: MaterialEcho(
+        "part" if section == "EALL" else section: MaterialEcho(
             m.name, m.youngs_modulus_mpa, m.poissons_ratio, m.density_kg_m3, m.yield_strength_mpa,
             m.thermal_conductivity_w_mk, m.source,
         )
@@ -284,3 +286,18 @@ class Outputs:
             OutputFile(self.frd, "application/x-calculix-frd", "results"),
             OutputFile(self.deck, "text/x-calculix-inp", "deck"),
         ]
+
+
+def drawn(
+    outputs: Outputs, ctx: ToolContext, draw: Callable[[Path], str], files: list[OutputFile]
+) -> tuple[tuple[Picture, ...], list[str]]:
+    """Draw the picture and add it to the files; where it cannot be drawn the results still count, with a warning."""
+    ctx.progress(0.95, "drawing")
+    try:
+        caption = draw(ctx.output_file(str(outputs.picture)))
+    except ModuleNotFoundError as fault:
+        return (), [f"No picture: Python module {fault.name} is not installed (pip install 'metaforge[cadquery]')"]
+    except ToolError as fault:
+        return (), [f"No picture: {fault.message}; {fault.fix}"]
+    files.append(OutputFile(outputs.picture, "image/png", "picture"))
+    return (Picture(outputs.picture, caption),), []

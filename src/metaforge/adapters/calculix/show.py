@@ -39,10 +39,10 @@ def draw_fea(path: Path, results: Results, answer: FeaAnswer, built: Built | Non
         subtitle = "shape only: amplitudes have no scale; " + ", ".join(f"{f:.5g}" for f in answer.frequencies_hz[:5])
         subtitle += " Hz"
         length = length / max(float(length.max()), 1e-30)
-        words = "amplitude, 1 = largest"
+        words = "amplitude"
     elif answer.buckling_factors:
         title = f"{answer.load_case}: first buckling shape, {answer.buckling_factors[0]:.5g} times the load"
-        subtitle, words = "shape only: amplitudes have no scale", "amplitude, 1 = largest"
+        subtitle, words = "shape only: amplitudes have no scale", "amplitude"
         length = length / max(float(length.max()), 1e-30)
     else:
         title, words = f"{answer.load_case}: displacement", "displacement, mm"

@@ -22,6 +22,7 @@ from metaforge.adapters.calculix.fields import number
 from metaforge.adapters.calculix.job import (
     Meshed,
     Outputs,
+    drawn,
     material_echoes,
     material_warnings,
     mesh_cad,
@@ -33,7 +34,7 @@ from metaforge.adapters.calculix.summary import fea_next_step, fea_summary
 from metaforge.core.errors import ToolError
 from metaforge.engineering.materials import Material
 from metaforge.formats.dat import read_buckling_factors, read_frequencies
-from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
+from metaforge.tools.context import Answer, Picture, ToolContext
 
 COARSER = 1.5
 CONVERGED_RATIO = 0.05
@@ -127,11 +128,9 @@ def finish(
     if picture:
         from metaforge.adapters.calculix.show import draw_fea
 
-        ctx.progress(0.95, "drawing")
-        caption = draw_fea(ctx.output_file(str(outputs.picture)), solved.results, answer, built)
-        pictures = (Picture(outputs.picture, caption),)
-        files.append(OutputFile(outputs.picture, "image/png", "picture"))
-        answer = replace(answer, picture_file=str(outputs.picture))
+        pictures, notes = drawn(outputs, ctx, lambda path: draw_fea(path, solved.results, answer, built), files)
+        warnings = [*warnings, *notes]
+        answer = replace(answer, picture_file=str(outputs.picture) if pictures else None)
     return Answer(
         answer,
         summary=fea_summary(answer),

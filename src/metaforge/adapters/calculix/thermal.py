@@ -12,6 +12,7 @@ from metaforge.adapters.calculix.fields import Field, largest_by_region, number,
 from metaforge.adapters.calculix.job import (
     Meshed,
     Outputs,
+    drawn,
     material_echoes,
     material_warnings,
     mesh_echo,
@@ -29,7 +30,7 @@ from metaforge.core.errors import InvalidArguments, ToolError
 from metaforge.engineering.consistent_loads import area_shares
 from metaforge.engineering.mesh import Floats
 from metaforge.formats.frd import Results
-from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
+from metaforge.tools.context import Answer, Picture, ToolContext
 
 BALANCE_LIMIT_RATIO = 0.01
 DEFAULT_STEPS = 50
@@ -102,10 +103,9 @@ def run_heat(request: ThermalRequest, meshed: Meshed, ctx: ToolContext) -> Answe
     if request.picture:
         from metaforge.adapters.calculix.show import draw_heat
 
-        caption = draw_heat(ctx.output_file(str(request.outputs.picture)), solved.results, answer)
-        pictures = (Picture(request.outputs.picture, caption),)
-        files.append(OutputFile(request.outputs.picture, "image/png", "picture"))
-        answer = replace(answer, picture_file=str(request.outputs.picture))
+        pictures, notes = drawn(request.outputs, ctx, lambda path: draw_heat(path, solved.results, answer), files)
+        warnings += notes
+        answer = replace(answer, picture_file=str(request.outputs.picture) if pictures else None)
     return Answer(
         answer,
         summary=thermal_summary(answer),
