@@ -28,7 +28,8 @@ DOCUMENTED = {
     # Names the documents give to plain counts and indices, which have no unit.
     "volume", "seq", "num_modes", "num_nodes", "num_elements", "mesh_elements", "mesh_nodes", "element_count",
     "node_count", "part_count", "count", "mode", "order", "solids", "faces", "edges", "id", "index", "pid", "line",
-    "interval", "timeout", "x", "y", "z", "normal", "max_aspect_ratio", "worst_aspect_ratio", "poissons_ratio", "buckling_factors", "factor_of_safety",
+    "interval", "timeout", "x", "y", "z", "normal", "max_aspect_ratio", "worst_aspect_ratio", "poissons_ratio",
+    "buckling_factors", "factor_of_safety",
     "factor_of_safety_outside_zone",
 }  # fmt: skip
 
