@@ -130,3 +130,45 @@ def test_brep_is_read_too(bench: Any) -> None:
     bench.call("export_geometry", input_file="c.step", output_format="brep")
     found = bench.data("get_properties", input_file="c.brep")["properties"]
     assert found["volume_mm3"] == pytest.approx(math.pi * 500)
+
+
+def test_an_invalid_solid_is_measured_with_a_warning(bench: Any) -> None:
+    import cadquery as cq
+
+    # The kernel returns this broken solid without a word.
+    cq.exporters.export(cq.Workplane().box(10, 10, 10).edges().fillet(6), str(bench.workspace / "bad.brep"))
+    answer = bench.call("get_properties", input_file="bad.brep", properties=["validity"])
+    assert answer["data"]["properties"]["is_valid"] is False
+    assert any("is not valid" in warning for warning in answer["warnings"])
+    assert "NOT valid" in answer["summary"]
+
+
+def test_an_invalid_operand_is_refused(bench: Any) -> None:
+    import cadquery as cq
+
+    cq.exporters.export(cq.Workplane().box(10, 10, 10).edges().fillet(6), str(bench.workspace / "bad.brep"))
+    bench.shape("box", "good.step", width=5, length=5, height=5)
+    error = bench.refused("boolean_operation", input_file_a="bad.brep", input_file_b="good.step", operation="union")
+    assert error["data"]["kind"] == "invalid_solid"
+
+
+def test_an_unknown_material_is_refused_with_near_names(bench: Any) -> None:
+    bench.shape("sphere", "s.step", radius=1)
+    error = bench.refused("get_properties", input_file="s.step", material="steel-361")
+    assert "steel-316" in error["message"]
+
+
+def test_names_from_a_file_are_shown_plain_and_short(bench: Any) -> None:
+    name = "bolt\u202egnp.exe" + "x" * 5000
+    bench.call("execute_script", script=f"result = {{{name!r}: cq.Workplane().box(1, 1, 1)}}", output_path="n.step")
+    (part,) = bench.data("get_properties", input_file="n.step", properties=["parts"])["properties"]["parts"]
+    assert part["name"].startswith("boltgnp.exe")
+    assert len(part["name"]) == 120
+
+
+def test_a_picture_of_a_file_that_is_only_read_is_named_by_its_content(bench: Any) -> None:
+    bench.shape("sphere", "s.step", radius=1)
+    answer = bench.call("get_properties", input_file="s.step", picture=True)
+    (picture,) = answer["pictures"]
+    assert picture["path"].startswith("pictures/s-")
+    assert (bench.workspace / picture["path"]).is_file()

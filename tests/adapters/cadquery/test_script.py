@@ -167,6 +167,8 @@ def test_parts_that_do_not_touch_are_a_warning_with_the_gap(bench: Any) -> None:
         ("import nosuchmodule", "script_error", "line 1", "ModuleNotFoundError"),
         ("open('nothing.txt')", "script_error", "line 1", "FileNotFoundError"),
         ("raise SystemExit(3)", "script_error", "line 1", "exit()"),
+        ("result = cq.Solid.makeSphere(-1)", "kernel_refused", "line 1", "The kernel refused the operation"),
+        ("raise RuntimeError('no kernel')", "script_error", "line 1", "RuntimeError: no kernel"),
         ("raise MemoryError", "memory_limit", "line 1", "more memory"),
     ],
 )

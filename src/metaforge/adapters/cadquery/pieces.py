@@ -13,6 +13,11 @@ Triple = Annotated[tuple[Number, Number, Number], WithJsonSchema(_THREE)]
 Share = Annotated[float, Field(ge=0, le=1)]
 SRgb = Annotated[tuple[Share, Share, Share], WithJsonSchema({"type": "array", "minItems": 3, "maxItems": 3})]
 
+Property = Literal[
+    "volume", "area", "surface_area", "center_of_mass", "bounding_box", "inertia", "mass", "validity", "faces",
+    "parts", "colours", "units",
+]  # fmt: skip
+
 
 class _Piece(BaseModel):
     model_config = ConfigDict(extra="forbid")

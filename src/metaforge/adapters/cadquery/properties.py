@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Literal
 
 from OCP.TopAbs import TopAbs_SOLID
 
@@ -14,16 +13,12 @@ from metaforge.adapters.cadquery.load import load
 from metaforge.adapters.cadquery.material import density_of
 from metaforge.adapters.cadquery.measure import FaceFacts, children, faces, facts, mass_properties, side_of, volume
 from metaforge.adapters.cadquery.model import Model, Part
+from metaforge.adapters.cadquery.pieces import Property
 from metaforge.adapters.cadquery.show import draw
 from metaforge.adapters.cadquery.versions import programs
 from metaforge.core.errors import InvalidArguments
 from metaforge.engineering.solid_guard import SolidFacts
 from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
-
-Property = Literal[
-    "volume", "area", "surface_area", "center_of_mass", "bounding_box", "inertia", "mass", "validity", "faces",
-    "parts", "colours", "units",
-]  # fmt: skip
 
 LISTED_FACES, LISTED_PARTS = 24, 60
 LISTED_FACES_ON_REQUEST = 400
@@ -91,8 +86,13 @@ def part_info(parts: Iterable[Part]) -> list[results.PartInfo]:
     for part in parts:
         solids = children(part.shape, TopAbs_SOLID)
         total = sum(volume(solid) for solid in solids)
-        described.append(results.PartInfo(part.name[:200], len(solids), total, part.colour))
+        described.append(results.PartInfo(_plain(part.name), len(solids), total, part.colour))
     return described
+
+
+def _plain(name: str) -> str:
+    """Keep what a name of a stranger's file shows: no control characters, not thousands of letters."""
+    return "".join(each for each in name if each.isprintable())[:120]
 
 
 def _measure(

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from metaforge.adapters.cadquery.parameters import ShapeParameters, ShapeType
-from metaforge.adapters.cadquery.pieces import AssemblyPart, Constraint, Cutout, MountingHole
+from metaforge.adapters.cadquery.pieces import AssemblyPart, Constraint, Cutout, MountingHole, Property
 from metaforge.adapters.cadquery.results import (
     AssemblyResult,
     BooleanResult,
@@ -29,16 +29,12 @@ PositiveOrZero = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
 UNITLESS = ("pcb_length", "pcb_width", "pcb_thickness", "component_max_height", "wall_thickness")
 """Names of generate_enclosure that mean the same in mm with `_mm` after them."""
-PropertyName = Literal[
-    "volume", "area", "surface_area", "center_of_mass", "bounding_box", "inertia", "mass", "validity", "faces",
-    "parts", "colours", "units",
-]  # fmt: skip
 
 
 class CadQueryServer(McpToolServer):
     """Makes, measures and converts solid geometry."""
 
-    needs: ClassVar[tuple[Need, ...]] = (Need("module", "cadquery", extra="cadquery", minimum="2.6"),)
+    needs: ClassVar[tuple[Need, ...]] = (Need("module", "cadquery", extra="cadquery", minimum="2.8"),)
 
     def __init__(self) -> None:
         super().__init__("cadquery", "1.0.0")
@@ -128,7 +124,7 @@ class CadQueryServer(McpToolServer):
         self,
         ctx: ToolContext,
         input_file: InputPath,
-        properties: list[PropertyName] | None = None,
+        properties: list[Property] | None = None,
         material: str | None = None,
         density_kg_m3: Positive | None = None,
         picture: bool = False,
