@@ -48,6 +48,8 @@ FINE_CURVES = Curves(12, 8.0, True)
 COARSE_CURVES = Curves(8, 4.0, False)
 SLIVER_RATIO = 0.05
 """Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
+SEWING_MM = 1e-5
+"""Gap below which edges of loose faces count as one."""
 HEARTBEAT_SECONDS = 5.0
 
 # gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
@@ -143,10 +145,10 @@ class Session:
         with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
             _import_step(source)
             gmsh.model.occ.synchronize()
-        solids = gmsh.model.getEntities(3)
-        if not solids:
-            raise _no_solid(source.name)
         warnings: list[str] = []
+        if not gmsh.model.getEntities(3):
+            warnings.append(_sew(source.name))
+        solids = gmsh.model.getEntities(3)
         total = sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids)
         if len(solids) > 1:
             solids = self._fragment(solids, total, warnings)
@@ -256,6 +258,9 @@ def _import_step(source: Source) -> None:
         gmsh.model.occ.importShapes(copy.name, format="step")
 
 
+_SEW = "make the faces a solid in the CAD system and export it again"
+
+
 def _triangles(tag: int) -> Ids:
     """Return corner node tags of the triangles of a CAD face."""
     kinds, _, nodes = gmsh.model.mesh.getElements(2, tag)
@@ -302,20 +307,31 @@ def _extract(order: int) -> RawMesh:
     )
 
 
-def _no_solid(name: str) -> ToolError:
-    faces = gmsh.model.getEntities(2)
-    if not faces:
-        return ToolError(
+def _sew(name: str) -> str:
+    """Sew loose faces into solids and return what to tell.
+
+    Raises:
+        ToolError: no geometry, or faces that do not close a volume.
+    """
+    count = len(gmsh.model.getEntities(2))
+    if not count:
+        raise ToolError(
             f"{name} has no geometry: it parses, but holds no solid and no face",
             kind="no_geometry",
             fix="export the part itself, not only its product structure",
         )
+    with _faults("The faces cannot be sewn", "surface_not_closed", _SEW):
+        gmsh.model.occ.healShapes([], SEWING_MM, False, False, False, sewFaces=True, makeSolids=True)
+        gmsh.model.occ.synchronize()
+    faces, solids = gmsh.model.getEntities(2), len(gmsh.model.getEntities(3))
+    if solids and all(len(gmsh.model.getAdjacencies(2, tag)[0]) for _, tag in faces):
+        return f"{name} holds {count} loose faces and no solid: they were sewn into {solids} solid(s), check the volume"
     open_edges = sum(len(gmsh.model.getAdjacencies(1, tag)[0]) == 1 for _, tag in gmsh.model.getEntities(1))
-    state = f"is not closed ({open_edges} open edges)" if open_edges else "is closed but was not exported as a solid"
-    return ToolError(
-        f"{name} has {len(faces)} faces and no solid: its surface {state}, so it has no volume to mesh",
+    state = f"is not closed ({open_edges} open edges)" if open_edges else "does not close one volume when sewn"
+    raise ToolError(
+        f"{name} has {count} faces and no solid: its surface {state}, so it has no volume to mesh",
         kind="surface_not_closed",
-        fix="sew the faces into a solid in the CAD system and export it again",
+        fix=_SEW,
         open_edges=open_edges,
     )
 
