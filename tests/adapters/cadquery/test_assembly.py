@@ -105,6 +105,8 @@ def test_one_file_may_be_used_many_times(parts: Any) -> None:
         (between("plane", "face_9", "top"), "base has face_1 to face_6, not face_9"),
         (between("plane", "edges@|Z", "top"), "matches 4 of base; exactly one is needed"),
         ({"kind": "plane", "part_a": "base", "feature_a": "lid", "part_b": "pin"}, "neither a side, face_N"),
+        (between("plane", "faces@>>>", "top"), "is not a CadQuery selector"),
+        (between("plane", "faces@>Z[7]", "top"), "is not a CadQuery selector"),
         ({"kind": "point", "part_a": "base", "part_b": "base"}, "must be another part"),
         (between("plane", "top", "right"), "0 flat faces"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import cadquery as cq
+from pyparsing import ParseBaseException
 
 from metaforge.adapters.cadquery.measure import faces, facts, side_of
 from metaforge.adapters.cadquery.pieces import Constraint
@@ -104,7 +105,7 @@ def _feature(shapes: dict[str, Any], part: str, feature: str, field: str) -> Any
         raise _wrong(field, f"{feature!r} is neither a side, face_N, nor like faces@>Z")
     try:
         found = getattr(cq.Workplane(shape), kind)(selector).vals()
-    except Exception as fault:  # noqa: BLE001 - the selector's parser raises its own kinds
+    except (ParseBaseException, ValueError, IndexError) as fault:
         raise _wrong(field, f"{selector!r} is not a CadQuery selector: {fault}") from None
     if len(found) != 1:
         raise _wrong(field, f"{feature} matches {len(found)} of {part}; exactly one is needed")
