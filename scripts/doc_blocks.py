@@ -80,6 +80,7 @@ class Stage:
             "LANG": "C.UTF-8",
             "COLUMNS": "120",
             "OMP_NUM_THREADS": "1",
+            "METAFORGE_SKIP_SETUP": "1",
             "NO_COLOR": "1",
         }
 
@@ -129,13 +130,16 @@ def _execute(block: Block, stage: Stage) -> Result:
     else:
         text = re.sub(r"^make ", f"make --no-print-directory --directory={ROOT} ", text, flags=re.MULTILINE)
     program = ["bash", "-euo", "pipefail", "-c", text] if block.language == "bash" else [sys.executable, "-c", text]
+    # A person at a shell sees both streams; what a program logs while it runs is not its output.
+    errors = subprocess.STDOUT if block.language == "bash" else subprocess.PIPE
     ran = subprocess.run(
         program, cwd=stage.folder, env=stage.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS, check=False,
+        stderr=errors, text=True, errors="replace", timeout=SECONDS, check=False,
     )  # fmt: skip
     wanted = int(block.attributes.get("exit", "0"))
     if ran.returncode != wanted:
-        return Result(block, f"exit status {ran.returncode}, not {wanted}:\n{ran.stdout[-3000:]}", output=ran.stdout)
+        said = (ran.stdout + (ran.stderr or ""))[-3000:]
+        return Result(block, f"exit status {ran.returncode}, not {wanted}:\n{said}", output=ran.stdout)
     if "Traceback (most recent call last)" in ran.stdout:
         return Result(block, f"a traceback, which no reader should see:\n{ran.stdout[-3000:]}", output=ran.stdout)
     return Result(block, output=ran.stdout)

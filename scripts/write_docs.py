@@ -6,7 +6,10 @@ python scripts/write_docs.py --outputs  also run README and the guides and put i
 """
 
 import ast
+import itertools
 import json
+import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from doc_blocks import ROOT, Stage, renewed, run_page
+from doc_blocks import ROOT, Stage, blocks_of, renewed, run_page
 
 from metaforge.adapters import CATALOG, OPTIONAL
 from metaforge.cli.commands import app
@@ -27,6 +30,8 @@ from metaforge.tools.generate import manifest_of
 
 REFERENCE = ROOT / "docs" / "reference"
 RUN_PAGES = ("README.md", "docs/tutorial.md", "docs/adapter-howto.md")
+STEP = re.compile(r"  \w+ +ok +\d+ s$")
+"""A line of scripts/check."""
 HEAD = "<!-- Written by scripts/write_docs.py from the code: `make docs`. -->\n"
 
 
@@ -253,7 +258,29 @@ def write_outputs() -> int:
     return wrong
 
 
+def record_tests() -> int:
+    """Run `make test`, show it, and put its steps and its last line into README. Returns its exit status."""
+    told = []
+    with subprocess.Popen(
+        ["make", "test"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as ran:
+        for line in ran.stdout or ():
+            print(line, end="", flush=True)
+            told.append(line.rstrip())
+    if ran.returncode == 0:
+        shown = [line for line in told if STEP.match(line)]
+        page = ROOT / "README.md"
+        blocks = list(blocks_of(page.read_text()))
+        place = next(after for before, after in itertools.pairwise(blocks) if "make test" in before.text)
+        lines = page.read_text().splitlines()
+        lines[place.line : place.line + len(place.text.splitlines())] = [*shown, "...", told[-1]]
+        page.write_text("\n".join(lines) + "\n")
+    return ran.returncode
+
+
 def main() -> int:
+    if "--tests" in sys.argv:
+        return record_tests()
     stale = write_reference(check="--check" in sys.argv)
     if "--check" in sys.argv:
         if stale:
