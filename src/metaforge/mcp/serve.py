@@ -76,10 +76,14 @@ async def serve_http(service: Service, settings: Settings, bound: socket.socket,
     application = HttpServer(service, settings, host)
     server = _Server(configure(application))
     loop = asyncio.get_running_loop()
+    closing: list[asyncio.Task[None]] = []
 
     def end() -> None:
-        application.stop()
-        server.should_exit = True
+        """Close the application while uvicorn takes its leave of the connections: each needs some tenths of a second."""
+        if not closing:
+            application.stop()
+            closing.append(loop.create_task(_close(service)))
+            server.should_exit = True
 
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError, RuntimeError):
@@ -88,11 +92,15 @@ async def serve_http(service: Service, settings: Settings, bound: socket.socket,
     try:
         await server.serve(sockets=[bound])
     finally:
-        application.stop()
-        try:
-            await asyncio.wait_for(service.close(), CLOSE_SECONDS)
-        except TimeoutError:
-            logs.event("mcp_close_timed_out", "warning", seconds=CLOSE_SECONDS)
+        end()
+        await closing[0]
+
+
+async def _close(service: Service) -> None:
+    try:
+        await asyncio.wait_for(service.close(), CLOSE_SECONDS)
+    except TimeoutError:
+        logs.event("mcp_close_timed_out", "warning", seconds=CLOSE_SECONDS)
 
 
 def _announce(bound: socket.socket) -> None:
