@@ -63,7 +63,7 @@ class Pipes:
         server_in, self._write_end = os.pipe()
         self._read_end, server_out = os.pipe()
         self._descriptors = [server_in, server_out]
-        self.server = StdioServer(service, server_in, server_out, limit_bytes)
+        self.server = StdioServer(service, server_in, server_out, limit_bytes, lambda: None)
         self.task = asyncio.create_task(self.server.serve())
         self._count = 0
 

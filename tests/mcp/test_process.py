@@ -121,3 +121,24 @@ def test_a_taken_port_is_named(home):
 
     assert ended.returncode == 1
     assert port in ended.stderr
+
+
+STUCK = """
+import asyncio, sys, time
+from metaforge import app
+from metaforge.mcp import __main__
+
+class Stuck(app.App):
+    async def close(self):
+        time.sleep(60)
+
+app.App = Stuck
+sys.exit(__main__.main())
+"""
+
+
+def test_an_application_that_will_not_close_does_not_hold_the_exit(home):
+    ended = run(["-c", STUCK], lines({"id": 1, "method": "ping"}), **home)
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["id"] == 1

@@ -376,7 +376,7 @@ async def test_a_file_as_stdin_is_read_to_its_end(tiny, tmp_path):
     (tmp_path / "in").write_text('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tiny.echo"}}\n')
     source = os.open(tmp_path / "in", os.O_RDONLY)
     target = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
-    await asyncio.wait_for(StdioServer(service, source, target, 1 << 20).serve(), 5)
+    await asyncio.wait_for(StdioServer(service, source, target, 1 << 20, lambda: None).serve(), 5)
     os.close(source)
     os.close(target)
 

@@ -212,10 +212,10 @@ def main() -> None:
     if sys.argv[1] == "stdio":
         private = os.dup(1)
         os.dup2(2, 1)
-        uvloop.run(StdioServer(TinyService(), 0, private, 1 << 20).serve())
+        uvloop.run(StdioServer(TinyService(), 0, private, 1 << 20, lambda: None).serve())
     else:
         bound = listen("127.0.0.1", int(sys.argv[2]))
-        uvloop.run(serve_http(TinyService(), Settings(), bound, "127.0.0.1"))
+        uvloop.run(serve_http(TinyService(), Settings(), bound, "127.0.0.1", lambda: None))
 
 
 if __name__ == "__main__":

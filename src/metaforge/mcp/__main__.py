@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from metaforge.settings import Settings
 
-EXIT_SECONDS = 0.25
+EXIT_SECONDS = 0.95
+"""How long the end may take, whatever a library or a thread still does; what was answered is on disk by then."""
 GC_THRESHOLDS = (20_000, 20, 50)
 """A call leaves no cycles behind, so looking for them as often as Python does costs much and finds nothing."""
 DEFAULT_PORT = 8765
@@ -72,7 +73,7 @@ def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
     check_stdio_key(settings)
     app = App(settings, over_stdio=True)
     _ready(app.ready_line())
-    _run(StdioServer(app, 0, stdout, settings.max_request_mb << 20).serve())
+    _run(StdioServer(app, 0, stdout, settings.max_request_mb << 20, _leave_soon).serve())
     return 0
 
 
@@ -86,12 +87,12 @@ def _run_http(options: argparse.Namespace) -> int:
     bound = listen(options.host, options.port)
     app = App(settings, over_stdio=False)
     _ready(app.ready_line())
-    _run(serve_http(app, settings, bound, options.host))
+    _run(serve_http(app, settings, bound, options.host, _leave_soon))
     return 0
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, then leave: a thread that some library left behind must not hold the exit."""
+    """Run to the end."""
     import asyncio
 
     try:
@@ -103,9 +104,13 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
     gc.enable()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serving)
-        last = threading.Timer(EXIT_SECONDS, os._exit, (0,))
-        last.daemon = True
-        last.start()
+
+
+def _leave_soon() -> None:
+    """Leave in time even if something holds the exit."""
+    last = threading.Timer(EXIT_SECONDS, os._exit, (0,))
+    last.daemon = True
+    last.start()
 
 
 def _take_stdout() -> int:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
@@ -66,12 +66,15 @@ def configure(application: HttpServer) -> uvicorn.Config:
     return uvicorn.Config(application, **options)
 
 
-async def serve_http(service: Service, settings: Settings, bound: socket.socket, host: str) -> None:
+async def serve_http(
+    service: Service, settings: Settings, bound: socket.socket, host: str, on_end: Callable[[], None]
+) -> None:
     """Serve until SIGTERM or SIGINT; then end every call and stream.
 
     Args:
         bound: a listening socket.
         host: the address it was asked for, as the access rules see it.
+        on_end: called once when the end begins.
     """
     application = HttpServer(service, settings, host)
     server = _Server(configure(application))
@@ -79,8 +82,9 @@ async def serve_http(service: Service, settings: Settings, bound: socket.socket,
     closing: list[asyncio.Task[None]] = []
 
     def end() -> None:
-        """Close the application while uvicorn takes its leave of the connections: each needs some tenths of a second."""
+        """Close the application while uvicorn ends the connections: each needs some tenths of a second."""
         if not closing:
+            on_end()
             application.stop()
             closing.append(loop.create_task(_close(service)))
             server.should_exit = True

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from collections.abc import Callable
 
 from metaforge.core.errors import InvalidRequest, MetaForgeError
 from metaforge.mcp.clients import StatelessClients, make_client
@@ -33,12 +34,16 @@ class StdioServer:
         service: the application.
         stdin, stdout: the descriptors; nothing else may write to the second.
         max_request_bytes: the longest line that is read.
+        on_end: called once when the end begins.
     """
 
-    def __init__(self, service: Service, stdin: int, stdout: int, max_request_bytes: int) -> None:
+    def __init__(
+        self, service: Service, stdin: int, stdout: int, max_request_bytes: int, on_end: Callable[[], None]
+    ) -> None:
         self._service = service
         self._dispatcher = Dispatcher(service)
         self._stdin = stdin
+        self._on_end = on_end
         self._max_request_bytes = max_request_bytes
         self._reader = LineReader(max_request_bytes, self._line, self._too_long, self._stop)
         self._writer = LineWriter(stdout, self._hold_back, self._stop)
@@ -70,6 +75,7 @@ class StdioServer:
                 self._loop.add_signal_handler(number, self._interrupt)
         await read_lines(self._stdin, self._reader)
         await self._stopped.wait()
+        self._on_end()
         await self._end()
 
     def _stop(self) -> None:
