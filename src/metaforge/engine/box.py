@@ -61,7 +61,8 @@ class Box:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = loop.create_future()
         self._stderr_closed: asyncio.Future[None] = loop.create_future()
-        self._gone: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._removing: asyncio.Task[None] | None = None
         self._transports: list[asyncio.BaseTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
 
@@ -114,11 +115,23 @@ class Box:
         await asyncio.wait([self._stderr_closed], timeout=_LAST_WORDS_SECONDS)
         return self._stderr.decode("utf-8", "replace")
 
+    async def end(self) -> None:
+        """End every process of the box and see them gone; its output folder stays."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        await asyncio.shield(self._ending)
+
     async def kill(self) -> None:
         """End every process of the box, see them gone, and remove what it left. May be called again."""
-        if self._gone is None:
-            self._gone = asyncio.get_running_loop().create_task(self._end())
-        await asyncio.shield(self._gone)
+        if self._removing is None:
+            self._removing = asyncio.get_running_loop().create_task(self._remove())
+        await asyncio.shield(self._removing)
+
+    async def _remove(self) -> None:
+        await self.end()
+        remove_tree(self._folder)
+        if self.group is not None:
+            self.group.remove()
 
     async def _end(self) -> None:
         self.settle()
@@ -133,9 +146,11 @@ class Box:
         for transport in self._transports:
             if not transport.is_closing():
                 transport.close()
-        remove_tree(self._folder)
-        if self.group is not None:
-            self.group.remove()
+        # Transports close their pipes in the loop's next round.
+        await asyncio.sleep(0)
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if pipe is not None:
+                pipe.close()
 
     def _send_end(self) -> None:
         if self._first_inside is not None:

@@ -148,14 +148,14 @@ class McpClient:
         connection = self._connections.pop(adapter_id, None)
         if connection is not None:
             await connection.close()
-        if not self._connections and self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
 
     async def close(self) -> None:
         """Close every connection."""
         for adapter_id in list(self._connections):
             await self.disconnect(adapter_id)
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     async def call_tool(self, request: ToolCallRequest) -> ToolCallResult:
         """Send a tool call and wait for its result; an idempotent one that got no answer is sent again.

@@ -25,6 +25,8 @@ class WorkerReport:
     """An idle worker answered just now."""
     error: str
     last_call: datetime | None
+    junk: str
+    """The first text on a worker's stdout that was no message."""
 
 
 def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | None) -> AdapterHealth:
@@ -84,8 +86,8 @@ def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, A
             "failed_starts_count": report.breaker.failures,
             "reason": report.breaker.reason,
         }
-    if junk := next((worker.junk for worker in workers if worker.junk), ""):
-        detail["stdout_junk"] = junk
+    if report.junk:
+        detail["stdout_junk"] = report.junk
     if report.last_call is not None:
         detail["last_invocation"] = report.last_call.isoformat()
     if missing:

@@ -239,7 +239,7 @@ class CommandLauncher:
         output = folder / "output"
         output.mkdir()
         try:
-            popen = subprocess.Popen(
+            popen = subprocess.Popen(  # noqa: ASYNC220 - returns at exec; asyncio would add a watcher of its own
                 self.command,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
                 env=dict(self.environment), cwd=folder, start_new_session=True,

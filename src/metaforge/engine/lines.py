@@ -33,8 +33,7 @@ class MessageReader:
         self._parts: list[bytes] = []
         self._size = 0
         self._dropping = False
-        self.junk = ""
-        """The first text that was no message, shortened."""
+        self._junk_seen = False
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -73,9 +72,9 @@ class MessageReader:
             self._on_message(message)
 
     def _note(self, text: bytes) -> None:
-        if text.strip() and not self.junk:
-            self.junk = repr(text[:_KEPT_CHARACTERS].decode("utf-8", "replace"))[1:-1]
-            self._on_junk(self.junk)
+        if text.strip() and not self._junk_seen:
+            self._junk_seen = True
+            self._on_junk(repr(text[:_KEPT_CHARACTERS].decode("utf-8", "replace"))[1:-1])
 
 
 def _message(line: bytes) -> dict[str, Any] | None:

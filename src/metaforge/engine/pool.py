@@ -159,30 +159,28 @@ class WorkerPool:
     def _begin(self) -> None:
         task = asyncio.get_running_loop().create_task(self._bring_up())
         self._starting.add(task)
+        task.add_done_callback(self._end_start)
+
+    def _end_start(self, task: "asyncio.Task[None]") -> None:
+        self._starting.discard(task)
+        if task.cancelled():
+            self.breaker.release()
 
     async def _bring_up(self) -> None:
-        task = asyncio.current_task()
+        task: Any = asyncio.current_task()
         try:
             worker = await self._start()
-        except asyncio.CancelledError:
-            self._ended_start(task)
-            self.breaker.release()
-            raise
         except MetaForgeError as fault:
-            self._ended_start(task)
+            self._starting.discard(task)
             self._note_failed_start(fault)
             return
-        self._ended_start(task)
+        self._starting.discard(task)
         self.breaker.succeed()
         if self._closed:
             self._finish(worker.kill())
             return
         worker.ended.add_done_callback(lambda _: self._forget(worker))
         self._offer(worker)
-
-    def _ended_start(self, task: "asyncio.Task[Any] | None") -> None:
-        if task is not None:
-            self._starting.discard(task)
 
     def _note_failed_start(self, fault: MetaForgeError) -> None:
         self.breaker.fail(fault.message)
@@ -259,7 +257,7 @@ class WorkerPool:
         for worker in self.workers:
             self._finish(worker.kill())
         self._idle.clear()
-        while pending := [*self._starting, *self._ending]:
+        while pending := [task for task in (*self._starting, *self._ending) if not task.done()]:
             await asyncio.wait(pending)
 
 

@@ -40,6 +40,27 @@ def rss_mb(pids: list[int]) -> float:
     return round(pages * page / _MIB, 1)
 
 
+def uses_more_than(pids: list[int], limit_mb: float) -> bool:
+    """Return whether processes together use more memory than a limit in MiB.
+
+    Resident memory counts what forked processes share once for each, so only a sum above the limit is looked at
+    closely: proportional memory counts it once, and takes a hundred times longer to read.
+    """
+    return rss_mb(pids) > limit_mb and _proportional_mb(pids) > limit_mb
+
+
+def _proportional_mb(pids: list[int]) -> float:
+    kilobytes = 0
+    for pid in pids:
+        try:
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    kilobytes += int(line.split()[1])
+        except OSError:
+            kilobytes += int(rss_mb([pid]) * 1024)
+    return kilobytes / 1024
+
+
 def free_memory_mb() -> float:
     """Return the memory in MiB that can be used without swapping."""
     try:

@@ -19,6 +19,7 @@ from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.registry.probe import Probe
 from metaforge.settings import Settings
 from metaforge.store.blobs import BlobStore
+from metaforge.telemetry.logs import event
 from metaforge.tools.context import Invocation, Outcome
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import AdapterHealth
@@ -66,6 +67,7 @@ class ProcessSource:
         self._probe = probe
         self._max_output_mb = settings.max_output_mb
         self._last_call: datetime | None = None
+        self._junk = ""
         self.pool = WorkerPool(
             manifest.adapter_id,
             self._start,
@@ -90,7 +92,7 @@ class ProcessSource:
         await self.pool.close()
 
     async def _start(self) -> Worker:
-        worker = Worker(self._manifest.adapter_id, self._max_output_mb)
+        worker = Worker(self._manifest.adapter_id, self._max_output_mb, self._note_junk)
         try:
             await worker.launch(self._launcher)
             async with asyncio.timeout(START_SECONDS):
@@ -107,6 +109,12 @@ class ProcessSource:
             raise
         return worker
 
+    def _note_junk(self, text: str) -> None:
+        """Warn once per adapter, and keep the text for health."""
+        if not self._junk:
+            self._junk = text
+            event("adapter_stdout_junk", "warning", adapter_id=self._manifest.adapter_id, text=text)
+
     # -- a call --------------------------------------------------------------------------------------------------
 
     async def call(self, tool: Tool, arguments: dict[str, Any], invocation: Invocation) -> Outcome:
@@ -122,7 +130,7 @@ class ProcessSource:
             answer = await self._ask(worker, tool, arguments, invocation, invocation.timeout_seconds - waited, waited)
             if tool.runs_caller_code:
                 # What a caller's code left running could still change the files.
-                await worker.kill()
+                await worker.end()
             files = await self._collect(worker, tool, answer, invocation)
         except asyncio.CancelledError:
             await self.pool.discard(worker)
@@ -236,6 +244,7 @@ class ProcessSource:
             answered=answered,
             error=error,
             last_call=self._last_call,
+            junk=self._junk,
         )
         # Looking for programs runs them.
         return await asyncio.to_thread(health_of, self._manifest, report, self._probe)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError
@@ -27,9 +28,10 @@ class Worker:
     Args:
         adapter_id: whose it is, for the log.
         max_output_mb: the longest answer that is read, in MiB.
+        on_junk: told the first text on its stdout that is no message.
     """
 
-    def __init__(self, adapter_id: str, max_output_mb: int) -> None:
+    def __init__(self, adapter_id: str, max_output_mb: int, on_junk: Callable[[str], None] | None = None) -> None:
         loop = asyncio.get_running_loop()
         self.adapter_id = adapter_id
         self.started = time.monotonic()
@@ -41,7 +43,7 @@ class Worker:
         self.ended: asyncio.Future[None] = loop.create_future()
         """Done when it can answer no more, whether or not its process is gone."""
         self._max_output_mb = max_output_mb
-        self._reader = MessageReader(max_output_mb * _MIB, self._take, self._note_junk, self._overflow)
+        self._reader = MessageReader(max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow)
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
         self._serial = 0
         self._box: Box | None = None
@@ -58,11 +60,6 @@ class Worker:
         if self._box is None:
             raise RuntimeError("the worker was not launched")
         return self._box
-
-    @property
-    def junk(self) -> str:
-        """The first text on its stdout that was no message."""
-        return self._reader.junk
 
     @property
     def alive(self) -> bool:
@@ -104,7 +101,7 @@ class Worker:
         pids = box.processes()
         if len(pids) > box.max_processes:
             self._end_for(faults.too_many_processes(box.max_processes))
-        elif processes.rss_mb(pids) > box.memory_mb:
+        elif processes.uses_more_than(pids, box.memory_mb):
             self._end_for(faults.out_of_memory(box.memory_mb))
         else:
             self.watch()
@@ -130,8 +127,14 @@ class Worker:
         status = box.exited.result() if box.exited.done() else None
         return faults.crashed(status, stderr, cpu_seconds=cpu_seconds, starting=starting)
 
+    async def end(self) -> None:
+        """End the process and everything it started; what it wrote stays until `kill`."""
+        self.unwatch()
+        self._lose()
+        await self.box.end()
+
     async def kill(self) -> None:
-        """End the process and everything it started; they are gone when this returns."""
+        """End the process and everything it started; they and their files are gone when this returns."""
         self.unwatch()
         self._lose()
         if self._box is not None:
@@ -161,7 +164,7 @@ class Worker:
         if waiting is not None and waiting[1] is not None and isinstance(fraction, int | float):
             waiting[1](min(max(float(fraction), 0.0), 1.0), str(params.get("message") or ""))
 
-    def _note_junk(self, text: str) -> None:
+    def _log_junk(self, text: str) -> None:
         event("adapter_stdout_junk", "warning", adapter_id=self.adapter_id, text=text)
 
     def _overflow(self) -> None:

@@ -1,0 +1,163 @@
+"""A call's files: judged, stored by content, placed all or none, and nothing left behind."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from metaforge.core.errors import OverLimit, ToolError
+from metaforge.engine.collect import Collector
+from metaforge.store.blobs import BlobStore
+
+
+def leftovers(house) -> list[Path]:
+    return [path for worker in house.source.pool.workers for path in worker.box.output.iterdir()]
+
+
+async def test_files_are_hashed_stored_and_placed(house):
+    outcome = await house.call("produce", files={"out/a.txt": "one", "b.txt": "two"})
+    assert [file.path for file in outcome.files] == ["out/a.txt", "b.txt"]
+    first = outcome.files[0]
+    assert first.sha256 == hashlib.sha256(b"one").hexdigest()
+    assert Path(first.absolute_path) == house.workspace / "out/a.txt"
+    assert (house.workspace / "out/a.txt").read_text() == "one"
+    assert (first.size_bytes, first.media_type, first.role) == (3, "text/plain", "log")
+    assert BlobStore(house.home / "blobs").read(first.sha256) == b"one"
+    assert leftovers(house) == []
+
+
+async def test_a_placed_file_belongs_to_the_person_and_not_to_the_box(house):
+    if os.geteuid() == 0:
+        os.chown(house.workspace, 1234, 1234)
+    await house.call("produce", files={"new/a.txt": "one"})
+    owner = house.workspace.stat().st_uid
+    umask = os.umask(0)
+    os.umask(umask)
+    for path, mode in ((house.workspace / "new", 0o777), (house.workspace / "new/a.txt", 0o666)):
+        assert path.stat().st_uid == owner
+        assert stat.S_IMODE(path.stat().st_mode) == mode & ~umask
+
+
+async def test_the_same_content_again_is_no_conflict(any_house):
+    await any_house.call("produce", files={"a.txt": "one"})
+    before = (any_house.workspace / "a.txt").stat().st_ino
+    await any_house.call("produce", files={"a.txt": "one"})
+    assert (any_house.workspace / "a.txt").stat().st_ino == before
+
+
+async def test_other_content_is_refused_and_nothing_else_is_placed(any_house):
+    (any_house.workspace / "b.txt").write_text("mine")
+    with pytest.raises(ToolError, match=r"b\.txt exists with other content") as caught:
+        await any_house.call("produce", files={"new/a.txt": "one", "b.txt": "theirs"})
+    assert caught.value.kind == "output_exists"
+    assert (any_house.workspace / "b.txt").read_text() == "mine"
+    assert [path.name for path in any_house.workspace.iterdir()] == ["b.txt"]
+    assert leftovers(any_house) == []
+
+
+async def test_overwrite_replaces(any_house):
+    (any_house.workspace / "b.txt").write_text("mine")
+    await any_house.call("produce", files={"b.txt": "theirs"}, overwrite=True)
+    assert (any_house.workspace / "b.txt").read_text() == "theirs"
+
+
+async def test_a_folder_in_the_way_is_told(any_house):
+    (any_house.workspace / "a.txt").mkdir()
+    with pytest.raises(ToolError, match="it is a folder"):
+        await any_house.call("produce", files={"a.txt": "one"}, overwrite=True)
+
+
+async def test_a_file_in_the_way_of_a_folder_is_told(any_house):
+    (any_house.workspace / "out").write_text("a file")
+    with pytest.raises(ToolError, match="a folder above it is a file"):
+        await any_house.call("produce", files={"out/a.txt": "one"})
+
+
+async def test_a_folder_that_is_a_link_out_of_the_workspace_is_refused(any_house, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (any_house.workspace / "out").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ToolError, match="outside the workspace"):
+        await any_house.call("produce", files={"out/a.txt": "one"})
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+async def test_a_file_that_was_not_written_is_a_fault_of_the_adapter(any_house):
+    with pytest.raises(ToolError, match=r"missing\.txt.*not there"):
+        await any_house.call("produce", files={"a.txt": "one"}, claim=["a.txt", "missing.txt"])
+    assert list(any_house.workspace.iterdir()) == []
+    assert leftovers(any_house) == []
+
+
+@pytest.mark.parametrize("claim", ["../a.txt", "/etc/hostname", "", "a\0b"])
+async def test_a_path_out_of_the_output_folder_is_refused(any_house, claim):
+    with pytest.raises(ToolError) as caught:
+        await any_house.call("produce", files={}, claim=[claim])
+    assert caught.value.kind == "output_invalid"
+
+
+@pytest.mark.parametrize("through_folder", [False, True])
+async def test_a_link_is_never_followed(house, tmp_path, through_folder):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    with pytest.raises(ToolError) as caught:
+        await house.call("produce_link", target=str(secret), through_folder=through_folder)
+    assert caught.value.kind == "output_invalid"
+    assert list(house.workspace.iterdir()) == []
+    assert secret.read_text() == "secret"
+    assert leftovers(house) == []
+
+
+async def test_more_than_the_tool_may_write_is_over_the_limit(any_house):
+    with pytest.raises(OverLimit, match="2 MB"):
+        await any_house.call("produce", files={"a.txt": "x" * 1_500_000, "b.txt": "y" * 1_500_000})
+    assert list(any_house.workspace.iterdir()) == []
+
+
+async def test_a_large_file_is_placed_too(any_house):
+    outcome = await any_house.call("produce_big", path="big.bin", size_mb=12)
+    assert (any_house.workspace / "big.bin").stat().st_size == outcome.files[0].size_bytes == 12 << 20
+
+
+async def test_a_picture_is_shown_and_placed(any_house):
+    outcome = await any_house.call("picture", kind="png")
+    assert outcome.images[0].caption == "what it shows"
+    assert outcome.images[0].png.startswith(b"\x89PNG")
+    assert (any_house.workspace / "look.png").read_bytes() == outcome.images[0].png
+    assert outcome.files[0].role == "picture"
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("text", "no PNG"), ("huge", "more than 2")])
+async def test_a_bad_picture_is_refused(any_house, kind, reason):
+    with pytest.raises(ToolError, match=reason):
+        await any_house.call("picture", kind=kind)
+    assert list(any_house.workspace.iterdir()) == []
+
+
+async def test_a_full_disk_in_the_middle_places_nothing(tmp_path, monkeypatch):
+    workspace, output = tmp_path / "workspace", tmp_path / "output"
+    for folder in (workspace, output):
+        folder.mkdir()
+    (output / "a.txt").write_text("one")
+    (output / "b.txt").write_text("two")
+    collector = Collector(workspace, BlobStore(tmp_path / "blobs"))
+    found = collector.examine({"files": [{"path": "a.txt"}, {"path": "b.txt"}]}, output, max_disk_mb=1)
+    real = os.link
+    linked = []
+
+    def full(source, target, **more):
+        if linked:
+            raise OSError(28, "No space left on device")
+        linked.append(target)
+        real(source, target, **more)
+
+    def no_rename(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", full)
+    monkeypatch.setattr(Path, "rename", no_rename)
+    with pytest.raises(ToolError, match="No space left") as caught:
+        collector.place(found.files, overwrite=False)
+    assert caught.value.kind == "output_unwritable"
+    assert list(workspace.iterdir()) == []
