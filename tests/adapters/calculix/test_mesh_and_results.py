@@ -123,6 +123,9 @@ RECORDED = [
     (" *ERROR reading *ELASTIC. Card image:\n                       *ELASTIC,TYPE=FOO\n", 201, "solver_refused",
      "reading *ELASTIC"),
     ("", 0, "no_results", "stopped before it finished"),
+    (" *ERROR in u_calloc: error allocating memory\nvariable=mast1, file=ccx_2.20.c, line=1150\n", 16, "memory_limit",
+     "out of memory on 4 nodes"),
+    ("\n ALLOCATE failure : bytes 1200, line 78, file DV.c\n", 255, "memory_limit", "out of memory"),
     (" Job finished\n", 0, "no_results", "without writing a result file"),
 ]  # fmt: skip
 
