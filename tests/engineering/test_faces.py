@@ -102,6 +102,12 @@ def test_a_box_upside_down_is_told_which_axis() -> None:
         select(BLOCK, {"box_mm": [0, 0, 10, 50, 30, 0]})
 
 
+@pytest.mark.parametrize("selector", [{}, {"box": [0, 0, 0, 1, 1, 1]}, {"box_mm": [0, 0, 0]}, {"near_mm": "top"}])
+def test_a_selector_of_another_shape_is_told_the_right_ones(selector: dict[str, object]) -> None:
+    with pytest.raises(InvalidArguments, match=r"a name, \{box_mm: \[6 numbers\]\} or \{near_mm: \[3 numbers\]\}"):
+        select(BLOCK, selector)
+
+
 def test_at_most_twelve_faces_are_listed() -> None:
     many = {f"face_{k}": surface((k, 0, 0, k + 1, 1, 1), (0, 0, 0), "cylinder") for k in range(1, 31)}
     with pytest.raises(InvalidArguments) as refused:

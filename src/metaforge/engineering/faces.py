@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metaforge.core.errors import InvalidArguments
 
@@ -75,9 +75,19 @@ def select(surfaces: "Mapping[str, Surface]", selector: Any, *, mesh: "Mesh | No
     if isinstance(selector, FaceNear):
         return _nearest(surfaces, selector.near_mm, mesh)
     if isinstance(selector, dict):
-        parsed = FacesInBox.model_validate(selector) if "box_mm" in selector else FaceNear.model_validate(selector)
-        return select(surfaces, parsed, mesh=mesh)
+        return select(surfaces, _parse(selector), mesh=mesh)
     return _by_name(surfaces, str(selector).strip())
+
+
+def _parse(selector: dict[str, Any]) -> FacesInBox | FaceNear:
+    try:
+        return FacesInBox.model_validate(selector) if "box_mm" in selector else FaceNear.model_validate(selector)
+    except ValidationError as fault:
+        text = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
+        expected = "a name, {box_mm: [6 numbers]} or {near_mm: [3 numbers]}"
+        raise InvalidArguments(
+            f"A face is chosen by {expected}, not {selector}: {text}", fields={"face": expected}
+        ) from None
 
 
 def positions(surfaces: "Mapping[str, Surface]") -> dict[str, list[str]]:

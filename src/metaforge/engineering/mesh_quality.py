@@ -184,7 +184,7 @@ def _jacobians(points: Floats, kind: ElementType) -> tuple[Array, Array, Flags]:
     # (element, sample, natural axis, xyz)
     tangents = np.moveaxis(np.tensordot(points, gradients, axes=([1], [1])), 1, 3)
     solid = kind.family.dimension == 3
-    determinants = np.linalg.det(tangents) if solid else _flat_determinants(tangents, kind)
+    determinants = _triple_products(tangents) if solid else _flat_determinants(tangents, kind)
     spans = _spans(tangents, kind.family)
     scaled = determinants / np.where(spans > 0, spans, np.nan)
     scaled = np.where(np.isfinite(scaled), scaled, 0.0)
@@ -192,6 +192,11 @@ def _jacobians(points: Floats, kind: ElementType) -> tuple[Array, Array, Flags]:
     size = determinants[:, gauss_start:] @ weights
     refused: Flags = np.asarray((determinants[:, :solver_end] <= 0).any(axis=1))
     return scaled.min(axis=1), size, refused
+
+
+def _triple_products(tangents: Array) -> Array:
+    # Many times faster than np.linalg.det on small matrices.
+    return np.asarray((tangents[:, :, 0] * np.cross(tangents[:, :, 1], tangents[:, :, 2])).sum(axis=2))
 
 
 def _flat_determinants(tangents: Array, kind: ElementType) -> Array:

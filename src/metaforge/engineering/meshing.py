@@ -96,10 +96,11 @@ def mesh_step(
     if size_mm is not None and not 0 < size_mm < 1e6:
         raise InvalidArguments(f"element_size_mm must be above 0, not {size_mm:g}", fields={"element_size_mm": "> 0"})
     source = read_input(path)
-    progress(0.02, f"reading {path.name}")
     with meshing_gmsh.Session(algorithm) as session:
-        geometry = session.load(source)
-        size = choose_size(geometry, size_mm, session.surface_triangles)
+        with meshing_gmsh.heartbeat(progress, 0.02, 0.06, f"reading {path.name}"):
+            geometry = session.load(source)
+        with meshing_gmsh.heartbeat(progress, 0.06, 0.1, "choosing the element size"):
+            size = choose_size(geometry, size_mm, session.surface_triangles)
         refuse_too_many(geometry, size, most_elements(geometry, size.size_mm))
         size = _mesh_surfaces(session, geometry, size, progress)
         raw = session.mesh_volumes(order, progress)
