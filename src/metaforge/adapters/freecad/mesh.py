@@ -12,7 +12,7 @@ from metaforge.formats.unv_mesh import write_unv
 from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
 
 MEDIA_TYPES = {"inp": "text/plain", "unv": "text/plain", "stl": "model/stl"}
-LISTED_SURFACES = 60
+LISTED_SURFACES = 40
 """More surface sets than this are in the file, the smallest of them not in the answer."""
 
 
