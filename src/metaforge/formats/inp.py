@@ -12,6 +12,8 @@ from metaforge.core.errors import ToolError
 
 MAX_LINES = 20_000_000
 MAX_INCLUDE_DEPTH = 8
+MAX_LINE_LENGTH = 1300
+"""CalculiX reads 1320 characters and takes the rest as a new line, which could start with a keyword."""
 
 Include = Callable[[str, int], str]
 """Return the text of an included file, given the name in the deck and its line; raises ToolError to refuse."""
@@ -102,11 +104,9 @@ def _cards(text: str, include: Include, file: str, depth: int) -> Iterator[Card]
             yield card
             card = None
         start = number
-        while line.endswith(",") and number < len(lines):
-            line += lines[number].strip()
-            number += 1
+        line, number = _whole_keyword(lines, number)
         keyword, parameters = _keyword(line)
-        if keyword == "INCLUDE":
+        if squeezed(keyword).startswith("INCLUDE"):
             name = parameters.get("INPUT", "").strip().strip('"')
             yield from _cards(include(name, start), include, name, depth + 1)
             continue
@@ -115,8 +115,28 @@ def _cards(text: str, include: Include, file: str, depth: int) -> Iterator[Card]
         yield card
 
 
+def _whole_keyword(lines: list[str], number: int) -> tuple[str, int]:
+    """Return the keyword line above `number`, with the lines it goes on in, and the number of the line after it."""
+    start, line = number, lines[number - 1].strip()
+    while line.endswith(",") and number < len(lines):
+        line += lines[number].strip()
+        number += 1
+    if len(line) > MAX_LINE_LENGTH:
+        raise BadDeck(
+            f"A keyword goes on over more than {MAX_LINE_LENGTH} characters", where=f"line {start}", fix="shorten it"
+        )
+    return line, number
+
+
 def _check_text(text: str, file: str) -> None:
     named = file or "the deck"
+    if max(map(len, text.split("\n"))) > MAX_LINE_LENGTH:
+        number = next(n for n, line in enumerate(text.split("\n"), start=1) if len(line) > MAX_LINE_LENGTH)
+        raise BadDeck(
+            f"{named} has a line of more than {MAX_LINE_LENGTH} characters",
+            where=f"line {number}",
+            fix="break the line",
+        )
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise BadDeck(
@@ -135,6 +155,11 @@ def _keyword(line: str) -> tuple[str, dict[str, str]]:
         if name.strip():
             parameters["".join(name.upper().split())] = value.strip()
     return keyword, parameters
+
+
+def squeezed(keyword: str) -> str:
+    """Return a keyword without blanks: CalculiX leaves them out before it compares, and compares beginnings only."""
+    return keyword.replace(" ", "")
 
 
 def _split(line: str) -> list[str]:

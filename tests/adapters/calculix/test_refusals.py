@@ -152,6 +152,11 @@ async def test_a_body_held_only_by_contact_is_named_when_the_solve_fails(calculi
         ("*NODE, INPUT=/etc/passwd\n", "deck_reads_files"),
         ("*RESTART, READ\n", "deck_reads_files"),
         ("*SUBMODEL, TYPE=NODE, INPUT=/etc/passwd\n", "deck_reads_files"),
+        ("* in clude, in put=/etc/passwd\n", "path_outside_workspace"),
+        ("*INCLUDED,INPUT=/etc/passwd\n", "path_outside_workspace"),
+        ("*RE START,READ,STEP=1\n", "deck_reads_files"),
+        ("*NSET, NSET=A,\n*INCLUDE, INPUT=/etc/passwd\n1,\n", "deck_reads_files"),
+        ("*NSET, NSET=A\n1," + " " * 1316 + "*INCLUDE, INPUT=/etc/passwd\n", "bad_deck"),
     ],
 )
 async def test_a_deck_may_not_open_other_files(calculix: Any, bar: str, refused: Any, card: str, kind: str) -> None:

@@ -14,12 +14,12 @@ from metaforge.core.errors import ToolError
 from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.mesh import ElementBlock, Mesh, Surface
 from metaforge.engineering.surface_geometry import measure_surface
-from metaforge.formats.inp import BadDeck, Card, read_cards
+from metaforge.formats.inp import BadDeck, Card, read_cards, squeezed
 from metaforge.formats.inp_model import DeckModel, read_model
 
 MAX_DECK_BYTES = 512_000_000
-_FILE_PARAMETERS = ("INPUT", "FILE", "FILENAME", "GLOBAL", "DATABASE")
-_READS_FILES = {"RESTART": "READ", "SUBMODEL": "", "CFD": "", "MASSLESS CONTACT": ""}
+_FILE_PARAMETERS = ("INPUT", "FILE")
+_READS_FILES = {"RESTART": "READ", "SUBMODEL": "", "CFD": "", "MASSLESSCONTACT": ""}
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,9 @@ def _include_target(name: str, folder: Path, root: Path, line: int) -> Path:
 def _refuse_dangers(cards: Iterable[Card]) -> None:
     """Refuse cards that make CalculiX open files: it reads whatever they name."""
     for card in cards:
-        wanted = _READS_FILES.get(card.keyword)
-        named = [name for name in _FILE_PARAMETERS if name in card.parameters]
+        keyword = squeezed(card.keyword)
+        wanted = next((need for name, need in _READS_FILES.items() if keyword.startswith(name)), None)
+        named = [name for name in card.parameters if name.startswith(_FILE_PARAMETERS)]
         if named or (wanted is not None and (not wanted or wanted in card.parameters)):
             shown = f"{named[0]}={card.parameters[named[0]]}" if named else "a file of another job"
             raise BadDeck(
