@@ -102,7 +102,7 @@ class Collector:
         artefacts: list[Artefact] = []
         wanted: list[tuple[Artefact, Path]] = []
         for file in files:
-            sha256 = self._blobs.put_file(file.source)
+            sha256 = self._blobs.put_file(file.source, durable=False)
             artefact = self._artefact(root, file, sha256)
             if self._must_write(root, artefact, overwrite=overwrite):
                 wanted.append((artefact, self._blobs.path_of(sha256)))
