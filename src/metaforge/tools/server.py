@@ -15,6 +15,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -29,6 +30,9 @@ from metaforge.tools.manifest import Need
 from metaforge.tools.tool import MarkedTool
 
 Handler = Callable[..., Any]
+
+_folder = lru_cache(maxsize=8)(Path)
+"""Folders are the same from call to call, and making a Path costs as much as validating a small call."""
 
 WORKSPACE = "METAFORGE_WORKER_WORKSPACE"
 OUTPUT = "METAFORGE_WORKER_OUTPUT"
@@ -178,8 +182,8 @@ class McpToolServer:
             self._scratch = scratch
 
     def _context(self, request_id: jsonrpc.RequestId, params: Message, scratch: Path) -> ToolContext:
-        workspace = Path(os.environ.get(WORKSPACE) or Path.cwd())
-        output = Path(params.get("output_dir") or os.environ.get(OUTPUT) or workspace)
+        workspace = _folder(os.environ.get(WORKSPACE) or os.getcwd())
+        output = _folder(params.get("output_dir") or os.environ.get(OUTPUT) or workspace)
 
         def progress(fraction: float, message: str) -> None:
             params = {"request_id": request_id, "progress": min(max(fraction, 0.0), 1.0), "message": message}
