@@ -20,6 +20,7 @@ from metaforge.calls.pipeline import compose
 from metaforge.calls.resolve import Resolve
 from metaforge.calls.telemetry import Telemetry
 from metaforge.calls.validate import Validate
+from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
 from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.local import LocalSource
@@ -177,15 +178,17 @@ class App:
         progress: Progress | None = None,
         ask: Any = None,
     ) -> Outcome:
-        call = Call(
-            call_id,
-            tool_id,
-            arguments,
-            caller,
+        call = build(
+            Call,
+            id=call_id,
+            tool_id=tool_id,
+            arguments=arguments,
+            caller=caller,
             timeout_seconds=timeout_seconds,
             trace_id=trace_id,
             progress=progress or no_progress,
             ask=ask,
+            notes={},
         )
         outcome = await self._run(call)
         if outcome.files:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from metaforge.calls.call import Call, Proceed
 from metaforge.calls.ending import OK, Ending, ending_of
+from metaforge.core.build import build
 from metaforge.core.clock import elapsed_ms, utc_now
 from metaforge.record.call_record import CallRecord
 from metaforge.tools.context import Outcome
@@ -45,7 +46,8 @@ class Capture:
     ) -> CallRecord:
         tool: Tool | None = call.notes.get("tool")
         adapter_id = tool.adapter_id if tool else ""
-        return CallRecord(
+        return build(
+            CallRecord,
             call_id=call.id,
             tool_id=tool.id if tool else call.tool_id,
             started_at=started_at,

@@ -1,6 +1,7 @@
 """Stage 9: hand the call to the engine."""
 
 from metaforge.calls.call import Call, Proceed
+from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
 from metaforge.tools.context import Invocation, Outcome
 
@@ -17,7 +18,8 @@ def execute_with(engine: ExecutionEngine) -> Proceed:
         return await engine.run(
             tool,
             call.arguments,
-            Invocation(
+            build(
+                Invocation,
                 call_id=call.id,
                 caller=call.caller,
                 timeout_seconds=seconds,

@@ -98,7 +98,7 @@ class ExecutionEngine:
         return await source.call(tool, arguments, invocation)
 
     def _source(self, tool: Tool) -> ToolSource:
-        if (missing := self._registry.unavailable_reason(tool.id)) is not None:
+        if tool.needs and (missing := self._registry.unavailable_reason(tool.id)) is not None:
             reason, install = missing
             raise ToolUnavailable(
                 f"{tool.id} cannot run here: {reason}." + (f" To mend it: {install}" if install else ""),

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -55,7 +56,6 @@ class CallRecord:
 
     def line(self) -> bytes:
         """Return the record as one line of JSON without its line end, which is how it is written and stored."""
-        caller = self.caller
         body = {
             "call_id": self.call_id,
             "tool_id": self.tool_id[:MAX_NAME_CHARS],
@@ -65,13 +65,7 @@ class CallRecord:
             "adapter_id": self.adapter_id,
             "adapter_version": self.adapter_version,
             "arguments": orjson.Fragment(_arguments_json(self.arguments)),
-            "caller": {
-                "actor_id": caller.actor_id[:MAX_NAME_CHARS],
-                "trust": caller.trust,
-                "client_name": caller.client_name[:MAX_NAME_CHARS],
-                "client_version": caller.client_version[:MAX_NAME_CHARS],
-                "session_id": caller.session_id[:MAX_NAME_CHARS],
-            },
+            "caller": orjson.Fragment(_caller_json(self.caller)),
             "summary": self.summary[:MAX_TEXT_CHARS],
         }
         if self.error_kind or self.error_message:
@@ -109,6 +103,13 @@ class CallRecord:
             return cls(**known)
         except (TypeError, KeyError) as fault:
             raise ValueError(f"not a call record: {fault}") from None
+
+
+@lru_cache(maxsize=256)
+def _caller_json(caller: Caller) -> bytes:
+    """Return a caller as JSON; one caller makes many calls."""
+    body = {name: value[:MAX_NAME_CHARS] for name, value in vars(caller).items()}
+    return _dumps({**body, "trust": str(caller.trust)})
 
 
 def _caller(body: dict[str, Any]) -> Caller:
