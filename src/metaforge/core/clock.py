@@ -3,7 +3,6 @@
 import time
 from datetime import UTC, datetime
 
-
 _stamp = (-1, "")
 """A second and how it is written: one tuple, so that threads see both or neither."""
 
