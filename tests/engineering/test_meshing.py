@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("gmsh")
 
 from metaforge.core.errors import InvalidArguments, ToolError
-from metaforge.engineering import mesh_sizes, meshing, meshing_gmsh
+from metaforge.engineering import heartbeat, mesh_sizes, meshing, meshing_gmsh
 from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.faces import select
+from metaforge.engineering.heartbeat import no_progress
 from metaforge.engineering.mesh import Mesh
 from metaforge.engineering.mesh_quality import measure
 from metaforge.engineering.mesh_sizes import MOST_ELEMENTS, wall_thickness_mm
@@ -232,7 +233,7 @@ def test_elements_bent_inside_out_by_a_thin_wall_are_straightened_out(write_step
     with meshing_gmsh.Session() as session:
         geometry = session.load(read_input(path))
         session.mesh_surfaces(10)
-        raw = session.mesh_volumes(2, meshing_gmsh.no_progress)
+        raw = session.mesh_volumes(2, no_progress)
     bent = measure(Mesh(raw.node_ids, raw.coordinates_mm, raw.blocks("C3D10")))
     assert len(bent.negative_ids) > 10
     made = mesh_step(path, size_mm=10)
@@ -331,7 +332,7 @@ def test_progress_is_told_from_reading_to_checking(write_step: StepWriter) -> No
 def test_a_long_step_keeps_reporting(monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    monkeypatch.setattr(meshing_gmsh, "HEARTBEAT_SECONDS", 0.001)
+    monkeypatch.setattr(heartbeat, "HEARTBEAT_SECONDS", 0.001)
     told: list[str] = []
     enough = threading.Event()
 
@@ -340,7 +341,7 @@ def test_a_long_step_keeps_reporting(monkeypatch: pytest.MonkeyPatch) -> None:
         if len(told) > 3:
             enough.set()
 
-    with meshing_gmsh.heartbeat(progress, 0.1, 0.9, "filling"):
+    with heartbeat.heartbeat(progress, 0.1, 0.9, "filling"):
         assert enough.wait(30)
     assert told[0] == "filling"
     assert told[1].startswith("filling, ")

@@ -10,6 +10,7 @@ import numpy as np
 
 from metaforge.core.errors import FailureMode, InvalidArguments, ToolError
 from metaforge.engineering import faces, meshing_gmsh
+from metaforge.engineering.heartbeat import Progress, heartbeat, no_progress
 from metaforge.engineering.mesh import Ids, Mesh, Surface
 from metaforge.engineering.mesh_quality import Quality, measure
 from metaforge.engineering.mesh_sizes import (
@@ -22,8 +23,8 @@ from metaforge.engineering.mesh_sizes import (
     most_elements,
     refuse_too_many,
 )
-from metaforge.engineering.meshing_gmsh import Progress
 from metaforge.engineering.meshing_input import read_input
+from metaforge.engineering.raw_mesh import RawMesh
 from metaforge.engineering.surface_geometry import face_nodes, measure_surface, outward_triangles
 from metaforge.formats.stl import write_stl
 
@@ -76,7 +77,7 @@ def mesh_step(
     size_mm: float | None = None,
     order: int = 2,
     algorithm: str = "delaunay",
-    progress: Progress = meshing_gmsh.no_progress,
+    progress: Progress = no_progress,
 ) -> MeshResult:
     """Mesh the solids of a STEP file with tetrahedra.
 
@@ -97,9 +98,9 @@ def mesh_step(
         raise InvalidArguments(f"element_size_mm must be above 0, not {size_mm:g}", fields={"element_size_mm": "> 0"})
     source = read_input(path)
     with meshing_gmsh.Session(algorithm) as session:
-        with meshing_gmsh.heartbeat(progress, 0.02, 0.06, f"reading {path.name}"):
+        with heartbeat(progress, 0.02, 0.06, f"reading {path.name}"):
             geometry = session.load(source)
-        with meshing_gmsh.heartbeat(progress, 0.06, 0.1, "choosing the element size"):
+        with heartbeat(progress, 0.06, 0.1, "choosing the element size"):
             size = choose_size(geometry, size_mm, session.surface_triangles)
         refuse_too_many(geometry, size, most_elements(geometry, size.size_mm))
         size = _mesh_surfaces(session, geometry, size, progress)
@@ -137,7 +138,7 @@ def mesh_step(
 def _mesh_surfaces(session: meshing_gmsh.Session, geometry: Geometry, size: Size, progress: Progress) -> Size:
     """Mesh the faces; where small curves would make too many elements, follow them less closely."""
     most = 2 * DEFAULT_MOST_ELEMENTS if size.is_default else MOST_ELEMENTS / 2
-    with meshing_gmsh.heartbeat(progress, 0.1, 0.3, f"meshing {len(geometry.faces)} faces at {size.size_mm:.4g} mm"):
+    with heartbeat(progress, 0.1, 0.3, f"meshing {len(geometry.faces)} faces at {size.size_mm:.4g} mm"):
         count = session.mesh_surfaces(size.size_mm)
         if count * TETRAHEDRA_PER_TRIANGLE > most:
             coarse = meshing_gmsh.COARSE_CURVES
@@ -166,7 +167,7 @@ def stl_bytes(mesh: Mesh) -> bytes:
     return write_stl(outward_triangles(mesh, members))
 
 
-def _mesh_of(raw: meshing_gmsh.RawMesh, geometry: Geometry, order: int) -> Mesh:
+def _mesh_of(raw: RawMesh, geometry: Geometry, order: int) -> Mesh:
     mesh = Mesh(
         node_ids=raw.node_ids,
         coordinates_mm=raw.coordinates_mm,

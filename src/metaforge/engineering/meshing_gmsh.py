@@ -3,11 +3,8 @@
 One session at a time in one process; gmsh keeps global state and reports every fault as a bare Exception.
 """
 
-import math
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metaforge.core.errors import FailureMode, ToolError
-from metaforge.engineering.element_types import TET4
-from metaforge.engineering.mesh import ElementBlock, Floats, Ids
+from metaforge.engineering.heartbeat import Progress, heartbeat
+from metaforge.engineering.mesh import Floats, Ids
 from metaforge.engineering.mesh_sizes import CadFace, Geometry
 from metaforge.engineering.meshing_input import Source
+from metaforge.engineering.raw_mesh import RawMesh
 from metaforge.formats.step_header import size_warning
-
-Progress = Callable[[float, str], None]
 
 ALGORITHMS = {"delaunay": 1, "frontal": 4, "hxt": 10}
 
@@ -50,62 +46,9 @@ SLIVER_RATIO = 0.05
 """Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
 SEWING_MM = 1e-5
 """Gap below which edges of loose faces count as one."""
-HEARTBEAT_SECONDS = 5.0
 
 # gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
 _TET10_TO_C3D10 = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
-
-
-def no_progress(fraction: float, message: str) -> None:
-    """Report nothing."""
-
-
-@dataclass(frozen=True)
-class RawMesh:
-    """Tetrahedra in CalculiX's node order, and the triangles on each CAD face.
-
-    Attributes:
-        node_ids, coordinates_mm: nodes that tetrahedra use, numbered from 1.
-        tetrahedra: node ids, shape (m, 4 or 10); element ids are 1 ... m in this order.
-        solids: element ids of each solid.
-        triangles: corner node ids of the triangles on each CAD face, by gmsh's tag.
-    """
-
-    node_ids: Ids
-    coordinates_mm: Floats
-    tetrahedra: Ids
-    solids: dict[str, Ids]
-    triangles: dict[int, Ids]
-
-    def blocks(self, type_name: str) -> tuple[ElementBlock, ...]:
-        ids = np.arange(1, len(self.tetrahedra) + 1, dtype=np.int64)
-        return (ElementBlock(type_name, ids, self.tetrahedra, section="EALL"),)
-
-    def match_faces(self, faces: Sequence[CadFace]) -> list[tuple[CadFace, Ids]]:
-        """Return element ids and CalculiX face numbers on each CAD face."""
-        corners = np.sort(self.tetrahedra[:, np.array(TET4.faces)].reshape(-1, 3), axis=1)
-        keys = _keys(corners, len(self.node_ids))
-        order = np.argsort(keys, kind="stable")
-        matched: list[tuple[CadFace, Ids]] = []
-        for face in faces:
-            wanted = _keys(np.sort(self.triangles[face.tag], axis=1), len(self.node_ids))
-            at = np.clip(np.searchsorted(keys, wanted, sorter=order), 0, len(keys) - 1)
-            rows = order[at]
-            if (keys[rows] != wanted).any():
-                raise ToolError(
-                    f"{int((keys[rows] != wanted).sum())} triangles of face {face.tag} touch no element",
-                    kind="mesh_not_conformal",
-                    failure_mode=FailureMode.ENVIRONMENT,
-                )
-            members = np.column_stack([rows // 4 + 1, rows % 4 + 1]).astype(np.int64)
-            matched.append((face, members[np.lexsort((members[:, 1], members[:, 0]))]))
-        return matched
-
-
-def _keys(corners: Ids, base: int) -> Ids:
-    # Three ids below 2**21 fit one 63-bit number; meshes are limited far below that.
-    assert base < 2**21
-    return np.asarray((corners[:, 0] << 42) | (corners[:, 1] << 21) | corners[:, 2])
 
 
 class Session:
@@ -345,24 +288,3 @@ def _faults(what: str, kind: str, fix: str) -> Iterator[None]:
     except Exception as fault:
         # gmsh raises nothing narrower than Exception.
         raise ToolError(f"{what}: {fault}", kind=kind, fix=fix, failure_mode=FailureMode.INPUT) from fault
-
-
-@contextmanager
-def heartbeat(progress: Progress, start: float, end: float, message: str) -> Iterator[None]:
-    """Report every few seconds while a call into gmsh blocks this thread."""
-    progress(start, message)
-    done = threading.Event()
-    began = time.monotonic()
-
-    def beat() -> None:
-        while not done.wait(HEARTBEAT_SECONDS):
-            elapsed = time.monotonic() - began
-            progress(end - (end - start) * math.exp(-elapsed / 60), f"{message}, {elapsed:.0f} s")
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
