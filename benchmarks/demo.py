@@ -34,7 +34,7 @@ def _run(command: list[str], place: House, cwd: Path) -> tuple[float, dict[str, 
     ran = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=False)
     elapsed = time.perf_counter() - started
     if ran.returncode:
-        raise RuntimeError(f"{command} ended with {ran.returncode}: {ran.stderr.decode()[-800:]}")
+        raise RuntimeError(f"{command} ended with {ran.returncode}: {(ran.stderr or ran.stdout).decode()[-800:]}")
     return elapsed, orjson.loads(ran.stdout)
 
 

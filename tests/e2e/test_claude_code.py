@@ -12,6 +12,7 @@ import pytest
 from house import STDIO, House
 from scripted_model import Json, Say, ScriptedModel, Step, Use, anthropic, tool_results
 
+ROOT = Path(__file__).resolve().parents[2]
 SERVER = "metaforge"
 RUN_SECONDS = 240
 
@@ -194,6 +195,20 @@ def test_the_person_in_front_of_it_can_answer_a_question(claude: ClaudeCode, hou
     model = claude.follow(steps, over_stdio(house), "--allowedTools", f"mcp__{SERVER}", **era)
     assert "action=accept" in words(seen_by(model)[0])
     assert "ada" in words(seen_by(model)[0])
+
+
+def test_the_repositorys_own_files_connect_it_and_let_reads_run_unasked(
+    claude: ClaudeCode, house: House, era: dict[str, str]
+) -> None:
+    steps = [Use("mcp__metaforge__health_check", {}), Say("All is well.")]
+    flags = ["--mcp-config", str(ROOT / ".mcp.json"), "--strict-mcp-config", "--output-format", "json"]
+    also = {"METAFORGE_PYTHON": sys.executable, **house.settings, **era}
+    allowed = ["--settings", str(ROOT / ".claude" / "settings.json")]
+    with anthropic(steps) as model:
+        claude.run(model.url, "-p", "Is it well?", *flags, *allowed, **also)
+    (health,) = seen_by(model)
+    assert not health.get("is_error"), words(health)
+    assert structure(health)["tool_count"] > 0
 
 
 def test_claude_mcp_list_says_connected_at_user_scope(claude: ClaudeCode, house: House) -> None:
