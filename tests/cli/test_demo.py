@@ -108,4 +108,4 @@ def test_without_the_solver_the_demo_says_what_to_install(folder, tmp_path):
     assert ran.returncode == 1
     assert "Mesh and solve failed" in ran.stdout
     assert "calculix-ccx" in ran.stdout
-    assert ran.stdout.strip().endswith("metaforge doctor says what is missing.")
+    assert ran.stdout.strip().endswith("doctor says what is missing.")

@@ -3,6 +3,7 @@
 import pytest
 
 from metaforge.cli import system
+from metaforge.cli.doctor import namespace_fix
 from metaforge.cli.system import LIBRARIES, PROGRAMS, install_command, missing_needs, packages_for, system_needs
 
 EVERY_LIBRARY = {need.name for need in LIBRARIES}
@@ -77,3 +78,21 @@ def test_a_package_that_brings_two_libraries_is_named_once():
 def test_the_libraries_of_this_machine_are_found():
     # gmsh loads here, so the linker must know every library it is said to need.
     assert missing_needs(LIBRARIES, libraries=system.known_libraries()) == []
+
+
+@pytest.mark.parametrize(
+    ("switch", "value", "command"),
+    [
+        ("kernel/unprivileged_userns_clone", "0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
+        ("kernel/unprivileged_userns_clone", "1", ""),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns", "1",
+            "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("user/max_user_namespaces", "0", "sudo sysctl -w user.max_user_namespaces=15000"),
+    ],
+)  # fmt: skip
+def test_a_kernel_that_forbids_boxes_is_told_with_the_command_that_allows_them(tmp_path, switch, value, command):
+    (tmp_path / switch).parent.mkdir()
+    (tmp_path / switch).write_text(value + "\n")
+    assert namespace_fix(tmp_path) == command

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from metaforge.cli.demo import REQUESTS, Demo
-from metaforge.cli.screen import console
+from metaforge.cli.screen import command_name, console
 
 LABEL = 26
 
@@ -38,7 +38,7 @@ def show(demo: Demo) -> None:
 def _end(demo: Demo, out: Console) -> None:
     if not demo.problem:
         glb = next((file["path"] for file in demo.files if file["path"].endswith(".glb")), "FILE")
-        out.print(f"\nLook at it: metaforge open {glb}")
+        out.print(f"\nLook at it: {command_name()} open {glb}")
         out.print(f"Done in {_took(demo.seconds['total'])}: part, mesh, stresses and pictures.", style="bold green")
         return
     titles = {request.key: request.title for request in REQUESTS}
@@ -47,7 +47,7 @@ def _end(demo: Demo, out: Console) -> None:
     for entry in demo.unavailable:
         if entry.get("install"):
             out.print(f"{entry['adapterId']}: {entry['reason']}. To add it: {entry['install']}", style="yellow")
-    out.print("\nThe demo did not finish; metaforge doctor says what is missing.", style="bold red")
+    out.print(f"\nThe demo did not finish; {command_name()} doctor says what is missing.", style="bold red")
 
 
 Lines = Iterable[tuple[str, str]]

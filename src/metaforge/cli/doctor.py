@@ -20,6 +20,13 @@ MODULE_SECONDS = 60.0
 VERSION_SECONDS = 10.0
 LEAST_FREE_MB = 500
 
+NAMESPACE_SWITCHES = (
+    ("kernel/unprivileged_userns_clone", "0", "1"),
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("user/max_user_namespaces", "0", "15000"),
+)
+"""Kernel switches that keep bubblewrap from working for a plain user: the forbidding value and the allowing one."""
+
 MODULES = (
     ("cadquery", "import cadquery; print(cadquery.__version__)", "cadquery.* tools"),
     ("gmsh", "import gmsh; print(gmsh.__version__)", "freecad.generate_mesh and calculix.run_fea on STEP files"),
@@ -184,7 +191,20 @@ def _sandbox_check(sandbox: dict[str, Any]) -> Check:
     told = f"{sandbox['kind']}, {network} network, {filtered} system-call filter, memory held by {memory}"
     if sandbox["kind"] == "bubblewrap":
         return Check("server", "sandbox", State.OK, told)
-    return Check("server", "sandbox", State.NOTE, f"{told}; {sandbox.get('detail', '')}", sandbox.get("install", ""))
+    fix = sandbox.get("install") or namespace_fix()
+    return Check("server", "sandbox", State.NOTE, f"{told}; {sandbox.get('detail', '')}", fix)
+
+
+def namespace_fix(kernel: Path = Path("/proc/sys")) -> str:
+    """Return the command that lets this user make namespaces, where a kernel switch forbids it; else nothing."""
+    for switch, forbids, value in NAMESPACE_SWITCHES:
+        try:
+            found = (kernel / switch).read_text().strip()
+        except OSError:
+            continue
+        if found == forbids:
+            return f"sudo sysctl -w {switch.replace('/', '.')}={value}"
+    return ""
 
 
 def _adapter_check(row: dict[str, Any]) -> Check:

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -42,6 +43,17 @@ def progress() -> Progress:
         transient=True,
         disable=not shown.is_terminal,
     )
+
+
+def command_name() -> str:
+    """Return what to type for this program: its name where that is on PATH, else where it lies."""
+    if shutil.which("metaforge"):
+        return "metaforge"
+    beside = Path(sys.executable).with_name("metaforge")
+    if not beside.exists():
+        return f"{sys.executable} -m metaforge"
+    here = Path.cwd()
+    return str(beside.relative_to(here)) if beside.is_relative_to(here) else str(beside)
 
 
 def print_json(data: Any) -> None:
