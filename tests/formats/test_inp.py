@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaforge.core.errors import ToolError
+from metaforge.formats.deck_model import DeckModel
 from metaforge.formats.inp import BadDeck, read_cards
-from metaforge.formats.inp_model import DeckModel, read_model
+from metaforge.formats.inp_model import read_model
 
 TETS = "*NODE, NSET=ALL\n1,0,0,0\n2,1.d0,0,0\n3,0,1\n4,0,0,1\n*ELEMENT, TYPE=C3D4, ELSET=E\n1,1,2,3,4\n"
 

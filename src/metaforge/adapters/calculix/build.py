@@ -1,14 +1,14 @@
 """Turn what a caller said into a problem: faces into nodes, forces into nodal loads, names into materials."""
 
-import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from metaforge.adapters.calculix.answers import LoadEcho, SupportEcho
 from metaforge.adapters.calculix.arguments import HeatLoad, Load, Place, Support
 from metaforge.adapters.calculix.fields import number, point
+from metaforge.adapters.calculix.preparation import look_up, refuse_missing_properties
 from metaforge.adapters.calculix.problem import (
     MW_MM2_PER_W_M2,
     MW_PER_W,
@@ -23,10 +23,9 @@ from metaforge.adapters.calculix.problem import (
 from metaforge.core.errors import InvalidArguments, ToolError
 from metaforge.engineering.boundary import boundary_faces
 from metaforge.engineering.consistent_loads import area_shares, mass_shares, pressure_forces
-from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.faces import describe, select
 from metaforge.engineering.materials import Material
-from metaforge.engineering.mesh import ElementBlock, Floats, Ids, Mesh
+from metaforge.engineering.mesh import Floats, Ids, Mesh
 from metaforge.engineering.restraint import Held, loose_bodies
 from metaforge.engineering.surface_geometry import face_areas_mm2, face_nodes
 
@@ -69,65 +68,19 @@ def build_problem(mesh: Mesh, materials: Mapping[str, Material], wanted: Wanted)
         InvalidArguments: a place that does not exist, a property that is missing.
         ToolError: nothing holds the part, or heat has nowhere to go.
     """
-    _refuse_missing_properties(materials, wanted)
+    refuse_missing_properties(
+        materials,
+        wanted.analysis,
+        transient=wanted.transient is not None,
+        accelerated=any(load.given() == ["acceleration_m_s2"] for load in wanted.loads),
+        heated=any(load.temperature_c is not None for load in wanted.loads),
+    )
     builder = _Builder(mesh, materials, wanted)
     for support in wanted.supports:
         builder.add_support(support)
     for load in wanted.loads:
         builder.add_load(load)
     return builder.finish()
-
-
-def solids_only(mesh: Mesh, sections: Mapping[str, str] | None = None) -> tuple[Mesh, list[str]]:
-    """Keep the solid elements, with one section `EALL` unless sections are given, and say what was left out."""
-    kept: list[ElementBlock] = []
-    dropped: dict[str, int] = {}
-    for block in mesh.blocks:
-        kind = ELEMENT_TYPES.get(block.type)
-        if kind is None or kind.use != "solid":
-            dropped[block.type] = dropped.get(block.type, 0) + len(block.ids)
-            continue
-        section = block.section if sections is not None else "EALL"
-        name = block.type.removeprefix("D") if block.type.startswith("DC3D") else block.type
-        kept.append(ElementBlock(name, block.ids, block.nodes, section))
-    if not kept:
-        raise ToolError(
-            "The mesh has no solid elements"
-            + (f", only {', '.join(f'{n} {t}' for t, n in dropped.items())}" if dropped else ""),
-            kind="no_solids",
-            fix="mesh the volume (C3D10), or give a complete deck with sections and a *STEP for shells and beams",
-        )
-    used = np.unique(np.concatenate([block.nodes.ravel() for block in kept]))
-    warnings = []
-    if dropped:
-        text = ", ".join(f"{count} {name}" for name, count in dropped.items())
-        warnings.append(f"Left out of the solve: {text}; only solid elements are used")
-    inside = np.isin(mesh.node_ids, used)
-    node_sets = {name: ids[np.isin(ids, used)] for name, ids in mesh.node_sets.items()}
-    solid = replace(
-        mesh, node_ids=mesh.node_ids[inside], coordinates_mm=mesh.coordinates_mm[inside], blocks=tuple(kept),
-        node_sets={name: ids for name, ids in node_sets.items() if len(ids)},
-    )  # fmt: skip
-    return solid, warnings
-
-
-def split_by_set(mesh: Mesh, names: Sequence[str]) -> Mesh:
-    """Give the elements of named element sets their own section, so that each can have its own material.
-
-    Raises:
-        InvalidArguments: there is no such element set.
-    """
-    blocks = list(mesh.blocks)
-    for name in names:
-        ids = _lookup(mesh.element_sets, name, "element set")
-        split: list[ElementBlock] = []
-        for block in blocks:
-            inside = np.isin(block.ids, ids)
-            for mask, section in ((inside, name), (~inside, block.section)):
-                if mask.any():
-                    split.append(ElementBlock(block.type, block.ids[mask], block.nodes[mask], section))
-        blocks = split
-    return replace(mesh, blocks=tuple(blocks))
 
 
 class _Builder:
@@ -264,7 +217,7 @@ class _Builder:
         known = {each.lower(): each for each in self.mesh.node_sets}
         if name.lower() not in known and name.lower() in {each.lower() for each in self.mesh.surfaces}:
             return self._nodes(Place(face=name))[0]
-        return _lookup(self.mesh.node_sets, name, "node set")
+        return look_up(self.mesh.node_sets, name, "node set")
 
     def _faces(self, place: Place) -> tuple[Ids, list[str]]:
         if place.node_set is not None:
@@ -368,38 +321,3 @@ def _held_values(support: Support) -> dict[int, float]:
         return {_AXES.index(axis) + 1: value for axis, value in sorted(support.displacement_mm.items())}
     directions = support.directions if support.directions is not None else ["x", "y", "z"]
     return {_AXES.index(axis) + 1: 0.0 for axis in directions}
-
-
-def _lookup(sets: Mapping[str, Ids], name: str, what: str) -> Ids:
-    known = {each.lower(): each for each in sets}
-    if name.lower() in known:
-        return sets[known[name.lower()]]
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.4)
-    listed = ", ".join([known[each] for each in near] or list(sets)[:12]) or "none"
-    raise InvalidArguments(
-        f"The mesh has no {what} {name!r}; {'nearest' if near else 'it has'}: {listed}",
-        fields={what.replace(" ", "_"): f"one of {', '.join(list(sets)[:12]) or 'none'}"},
-        did_you_mean=[known[each] for each in near],
-    )
-
-
-def _refuse_missing_properties(materials: Mapping[str, Material], wanted: Wanted) -> None:
-    needs: dict[str, str] = {}
-    if wanted.analysis == "thermal":
-        needs["thermal_conductivity_w_mk"] = "heat conduction"
-        if wanted.transient is not None:
-            needs |= {"density_kg_m3": "a transient", "specific_heat_j_kgk": "a transient"}
-    else:
-        needs |= {"youngs_modulus_mpa": "stiffness", "poissons_ratio": "stiffness"}
-    if wanted.analysis == "modal" or any(load.given() == ["acceleration_m_s2"] for load in wanted.loads):
-        needs["density_kg_m3"] = "inertia"
-    if wanted.analysis != "thermal" and any(load.temperature_c is not None for load in wanted.loads):
-        needs["expansion_per_k"] = "thermal stress"
-    for material in materials.values():
-        missing = {name: why for name, why in needs.items() if getattr(material, name) is None}
-        if missing:
-            text = ", ".join(f"{name} (for {why})" for name, why in missing.items())
-            raise InvalidArguments(
-                f"Material {material.name!r} lacks {text}",
-                fields={f"material.{name}": "a number, or a material name that has it" for name in missing},
-            )

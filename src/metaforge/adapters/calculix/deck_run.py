@@ -15,7 +15,8 @@ from metaforge.adapters.calculix.evaluate import (
     evaluate_strength,
 )
 from metaforge.adapters.calculix.fields import number, result_mesh, scalar_field
-from metaforge.adapters.calculix.job import Outputs, mesh_echo, regions_of, run_deck
+from metaforge.adapters.calculix.job import Outputs, mesh_echo, run_deck
+from metaforge.adapters.calculix.meshed import regions_of
 from metaforge.adapters.calculix.problem import T_MM3_PER_KG_M3
 from metaforge.adapters.calculix.solver import Solved
 from metaforge.adapters.calculix.structural import finish, with_findings, with_frequencies

@@ -14,8 +14,9 @@ from metaforge.core.errors import ToolError
 from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.mesh import ElementBlock, Mesh, Surface
 from metaforge.engineering.surface_geometry import measure_surface
+from metaforge.formats.deck_model import DeckModel
 from metaforge.formats.inp import BadDeck, Card, read_cards, squeezed
-from metaforge.formats.inp_model import DeckModel, read_model
+from metaforge.formats.inp_model import read_model
 
 MAX_DECK_BYTES = 512_000_000
 _FILE_PARAMETERS = ("INPUT", "FILE")

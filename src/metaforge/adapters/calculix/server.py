@@ -97,7 +97,7 @@ class CalculixServer(McpToolServer):
             output_path: .frd file; deck and picture get the same name.
             overwrite: replace existing result files.
         """
-        from metaforge.adapters.calculix import deck_run, job, structural, thermal
+        from metaforge.adapters.calculix import deck_run, job, meshed, structural, thermal
 
         path = job.input_path(step_file, mesh_file)
         outputs = job.Outputs.choose(output_path, path, load_case)
@@ -105,20 +105,20 @@ class CalculixServer(McpToolServer):
         all_supports = [*(supports or []), *_fixed(fixed_node_set)]
         all_loads = [*(loads or []), *_forced(load_node_set, load_force_n)]
         if job.is_cad(path):
-            meshed = job.mesh_cad(path, ctx, one, by_set, element_size_mm)
+            part = meshed.mesh_cad(path, ctx, one, by_set, element_size_mm)
         else:
             source = job.open_deck(path, ctx)
             if source.has_step:
                 _refuse_beside_deck(material, materials, all_supports, all_loads)
                 return deck_run.run_complete_deck(source, load_case, analysis_type, outputs, picture, ctx)
-            meshed = job.mesh_from_deck(source, one, by_set)
+            part = meshed.mesh_from_deck(source, one, by_set)
         if analysis_type == "thermal":
-            return thermal.as_fea(load_case, all_loads, picture, outputs, meshed, ctx)
+            return thermal.as_fea(load_case, all_loads, picture, outputs, part, ctx)
         request = structural.StructuralRequest(
             path, load_case, analysis_type, all_supports, all_loads, num_modes, mesh_convergence, picture, outputs,
             one, by_set,
         )  # fmt: skip
-        return structural.run_structural(request, meshed, ctx)
+        return structural.run_structural(request, part, ctx)
 
     @tool(
         effect=Effect.PRODUCE,
@@ -176,7 +176,7 @@ class CalculixServer(McpToolServer):
             output_path: .frd file; deck and picture get the same name.
             overwrite: replace existing result files.
         """
-        from metaforge.adapters.calculix import job, thermal
+        from metaforge.adapters.calculix import job, meshed, thermal
 
         path = job.input_path(step_file, mesh_file)
         one, by_set = _materials(material, materials)
@@ -186,7 +186,7 @@ class CalculixServer(McpToolServer):
             *_sunk(sink_node_set, sink_temp_c),
         ]
         if job.is_cad(path):
-            meshed = job.mesh_cad(path, ctx, one, by_set, element_size_mm)
+            part = meshed.mesh_cad(path, ctx, one, by_set, element_size_mm)
         else:
             source = job.open_deck(path, ctx)
             if source.has_step:
@@ -194,12 +194,12 @@ class CalculixServer(McpToolServer):
                     f"{path} is a complete deck with its own *STEP: use calculix.run_fea, analysis_type thermal",
                     fields={"mesh_file": "an .inp mesh without *STEP"},
                 )
-            meshed = job.mesh_from_deck(source, one, by_set)
+            part = meshed.mesh_from_deck(source, one, by_set)
         request = thermal.ThermalRequest(
             all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
             job.Outputs.choose(output_path, path, analysis_mode),
         )  # fmt: skip
-        return thermal.run_heat(request, meshed, ctx)
+        return thermal.run_heat(request, part, ctx)
 
     @tool(
         effect=Effect.READ,
@@ -248,7 +248,7 @@ class CalculixServer(McpToolServer):
 def _materials(
     material: Material | None, materials: dict[str, Material] | None
 ) -> tuple[Resolved | None, dict[str, Resolved]]:
-    from metaforge.adapters.calculix.job import resolve_material
+    from metaforge.adapters.calculix.meshed import resolve_material
 
     by_set = {name: made for name, choice in (materials or {}).items() if (made := resolve_material(choice))}
     return resolve_material(material), by_set

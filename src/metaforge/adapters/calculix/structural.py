@@ -19,16 +19,8 @@ from metaforge.adapters.calculix.evaluate import (
     support_reactions,
 )
 from metaforge.adapters.calculix.fields import number
-from metaforge.adapters.calculix.job import (
-    Meshed,
-    Outputs,
-    drawn,
-    material_echoes,
-    material_warnings,
-    mesh_cad,
-    mesh_echo,
-    solve_problem,
-)
+from metaforge.adapters.calculix.job import Outputs, drawn, mesh_echo, solve_problem
+from metaforge.adapters.calculix.meshed import Meshed, material_echoes, material_warnings, mesh_cad
 from metaforge.adapters.calculix.solver import Solved
 from metaforge.adapters.calculix.summary import fea_next_step, fea_summary
 from metaforge.core.errors import ToolError

@@ -9,15 +9,8 @@ from metaforge.adapters.calculix.answers import FeaAnswer, ThermalAnswer, Therma
 from metaforge.adapters.calculix.arguments import HeatLoad
 from metaforge.adapters.calculix.build import Built, Wanted, build_problem
 from metaforge.adapters.calculix.fields import Field, largest_by_region, number, region_nodes, result_mesh, scalar_field
-from metaforge.adapters.calculix.job import (
-    Meshed,
-    Outputs,
-    drawn,
-    material_echoes,
-    material_warnings,
-    mesh_echo,
-    solve_problem,
-)
+from metaforge.adapters.calculix.job import Outputs, drawn, mesh_echo, solve_problem
+from metaforge.adapters.calculix.meshed import Meshed, material_echoes, material_warnings
 from metaforge.adapters.calculix.problem import (
     MW_MM2_PER_W_M2,
     MW_PER_W,
