@@ -21,7 +21,7 @@ from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, Caller, Invocation, Outcome
 from metaforge.tools.effect import Effect
 from metaforge.tools.generate import manifest_of
-from metaforge.tools.manifest import AdapterManifest, Tool
+from metaforge.tools.manifest import AdapterManifest, Need, Tool
 from metaforge.tools.server import McpToolServer
 from metaforge.tools.tool import tool
 
@@ -126,7 +126,7 @@ async def test_a_tool_whose_needs_are_missing_is_unavailable_with_the_command_th
     source = FakeSource()
     engine = ExecutionEngine(Registry(source, ("program ccx is not installed", "apt-get install -y calculix-ccx")))
     with pytest.raises(ToolUnavailable, match="apt-get install -y calculix-ccx") as caught:
-        await engine.run(described(), {}, invocation())
+        await engine.run(described(needs=(Need("program", "ccx", apt="calculix-ccx"),)), {}, invocation())
     assert caught.value.data["install"] == "apt-get install -y calculix-ccx"
     assert source.invocations == []
 
