@@ -56,13 +56,17 @@ class Collector:
         self._workspace = workspace
         self._blobs = blobs
 
-    def examine(self, answer: dict[str, Any], output: Path, *, max_disk_mb: int) -> Collection:
+    def examine(
+        self, answer: dict[str, Any], output: Path, *, max_disk_mb: int, beside: PurePosixPath | None = None
+    ) -> Collection:
         """Judge every file and picture that an answer names.
 
         Args:
             answer: the `result` of `tool/call`.
             output: the folder the tool wrote to.
             max_disk_mb: what all of it may take, in MiB.
+            beside: the output path that was asked for, where a caller's own code may have written the answer: files
+                lie in its folder and begin with its name, or are refused.
 
         Raises:
             ToolError: a file is missing, is no regular file of this folder, or a picture is no PNG.
@@ -73,6 +77,8 @@ class Collector:
         for entry in _named_files(answer):
             found = _find(root, entry.get("path"), str(entry.get("media_type") or ""), str(entry.get("role") or ""))
             files[found.path] = found
+        if beside is not None:
+            _keep_beside(beside, files)
         images = []
         for entry in answer.get("pictures") or ():
             found = _find(root, entry.get("path"), "image/png", "picture")
@@ -110,6 +116,15 @@ class Collector:
         if wanted:
             _write_all(root, wanted, overwrite=overwrite)
         return tuple(artefacts)
+
+    def keep(self, files: Iterable[Found]) -> tuple[Artefact, ...]:
+        """Store every file by its content and place none: what a tool that only reads has to show."""
+        kept = []
+        for file in files:
+            sha256 = self._blobs.put_file(file.source)
+            stored = str(self._blobs.path_of(sha256))
+            kept.append(Artefact(file.path.name, stored, sha256, file.size_bytes, file.media_type, file.role))
+        return tuple(kept)
 
     def _artefact(self, root: Path, file: Found, sha256: str) -> Artefact:
         target = root / file.path
@@ -152,6 +167,12 @@ def _named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return list(files)
 
 
+def _keep_beside(wanted: PurePosixPath, files: Iterable[PurePosixPath]) -> None:
+    for path in files:
+        if path.parent != wanted.parent or not path.name.startswith(wanted.stem):
+            raise _broken(str(path), f"the caller asked for {wanted}, and code of a caller may write nothing else")
+
+
 def _find(root: Path, name: object, media_type: str, role: str) -> Found:
     text = str(name or "")
     for prefix in _INSIDE:
@@ -159,6 +180,8 @@ def _find(root: Path, name: object, media_type: str, role: str) -> Found:
     path = PurePosixPath(text)
     if not text or path.is_absolute() or ".." in path.parts or "\0" in text:
         raise _broken(text, "its path is not relative to the output folder")
+    if any(part.startswith(".") for part in path.parts):
+        raise _broken(text, "hidden files and folders are never written")
     source = root / path
     try:
         about = source.lstat()

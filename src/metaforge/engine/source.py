@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError, OverLimit
@@ -21,6 +21,7 @@ from metaforge.settings import Settings
 from metaforge.store.blobs import BlobStore
 from metaforge.telemetry.logs import event
 from metaforge.tools.context import Invocation, Outcome
+from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import AdapterHealth
 
@@ -131,7 +132,7 @@ class ProcessSource:
             if tool.runs_caller_code:
                 # What a caller's code left running could still change the files.
                 await worker.end()
-            files = await self._collect(worker, tool, answer, invocation)
+            files = await self._collect(worker, tool, arguments, answer, invocation)
         except asyncio.CancelledError:
             await self.pool.discard(worker)
             raise
@@ -201,13 +202,21 @@ class ProcessSource:
             worker.spoiled = True
         return fault
 
-    async def _collect(self, worker: Worker, tool: Tool, answer: dict[str, Any], invocation: Invocation) -> Outcome:
+    async def _collect(
+        self, worker: Worker, tool: Tool, arguments: dict[str, Any], answer: dict[str, Any], invocation: Invocation
+    ) -> Outcome:
         if not (answer.get("files") or answer.get("pictures") or answer.get("output_files")):
             return outcome_of(tool, answer, meta=_meta(answer))
         found = self._collector.examine(
-            answer, worker.box.output, max_disk_mb=tool.limits.max_disk_mb or DEFAULT_DISK_MB
+            answer,
+            worker.box.output,
+            max_disk_mb=tool.limits.max_disk_mb or DEFAULT_DISK_MB,
+            beside=_asked_for(tool, arguments) if tool.runs_caller_code else None,
         )
-        artefacts = await self._place(found, overwrite=invocation.overwrite)
+        if tool.effect is Effect.READ:
+            artefacts = self._collector.keep(found.files)
+        else:
+            artefacts = await self._place(found, overwrite=invocation.overwrite)
         return outcome_of(tool, answer, artefacts, found.images, meta=_meta(answer))
 
     async def _place(self, found: Collection, *, overwrite: bool) -> Any:
@@ -265,6 +274,14 @@ class ProcessSource:
             worker.forget(number)
             self.pool.release(worker)
         return True, ""
+
+
+def _asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:
+    """Return the output path that a call names, or the one place where an unnamed script's files may lie."""
+    for name, about in tool.input_schema.get("properties", {}).items():
+        if about.get("format") == "output-path" and isinstance(arguments.get(name), str):
+            return PurePosixPath(arguments[name])
+    return PurePosixPath("out/script.step")
 
 
 def _meta(answer: dict[str, Any]) -> dict[str, Any]:
