@@ -22,8 +22,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def row(revision: int) -> dict[str, object]:
     return {
-        "at": "t", "project_id": "p", "subject": "item", "key": "K", "revision": revision, "change": "revise",
-        "author": "a",
+        "at": "t", "project_id": "p", "kind": "define", "ref": f"K@{revision}", "node_id": "n", "body": "{}",
+        "author": "a", "run_id": "",
     }  # fmt: skip
 
 
@@ -72,16 +72,16 @@ def test_two_processes_that_read_then_write_lose_nothing(database: Database) -> 
         "database = Database('', pathlib.Path(sys.argv[1]))\n"
         "for _ in range(60):\n"
         "    with database.writing() as connection:\n"
-        "        last = connection.scalar(select(func.coalesce(func.max(CHANGELOG.c.revision), 0)))\n"
-        "        connection.execute(insert(CHANGELOG).values(at='t', project_id='p', subject='s', key='K',\n"
-        "                           revision=last + 1, change='revise', author='a'))\n"
+        "        last = connection.scalar(select(func.count()).select_from(CHANGELOG))\n"
+        "        connection.execute(insert(CHANGELOG).values(at='t', project_id='p', kind='k', ref=f'K@{last + 1}',\n"
+        "                           node_id='n', body='{}', author='a', run_id=''))\n"
     )
     command = [sys.executable, "-c", code, str(database.path.parent)]
     writers = [subprocess.Popen(command) for _ in range(2)]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
     with database.reading() as connection:
-        revisions = list(connection.scalars(select(CHANGELOG.c.revision).order_by(CHANGELOG.c.seq)))
-    assert revisions == list(range(1, 121))
+        refs = list(connection.scalars(select(CHANGELOG.c.ref).order_by(CHANGELOG.c.seq)))
+    assert refs == [f"K@{number}" for number in range(1, 121)]
 
 
 def test_a_database_that_refuses_is_explained_and_a_broken_rule_is_not_hidden(database: Database) -> None:
@@ -92,7 +92,8 @@ def test_a_database_that_refuses_is_explained_and_a_broken_rule_is_not_hidden(da
 
 
 def test_a_damaged_page_is_told_as_such(database: Database) -> None:
-    path = database.prepare()
+    database.prepare()
+    path = database.path
     closing = sqlite3.connect(path)
     closing.execute("pragma wal_checkpoint(truncate)")
     closing.close()
@@ -100,5 +101,5 @@ def test_a_damaged_page_is_told_as_such(database: Database) -> None:
     content[100:4096] = b"\xff" * 3996
     path.write_bytes(content)
 
-    with pytest.raises(StoreUnavailable, match=r"malformed.*Move it away"), database.reading() as connection:
+    with pytest.raises(StoreUnavailable, match=r"malformed.*restore a backup"), database.reading() as connection:
         connection.execute(select(CHANGELOG))

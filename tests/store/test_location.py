@@ -52,7 +52,7 @@ def test_a_url_names_a_file(url: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://u:pw@h/db", "sqlite://", "sqlite:///:memory:", "sqlite:////a?mode=ro", "x"]
+    "url", ["mysql://u:pw@h/db", "sqlite://", "sqlite:///:memory:", "sqlite:////a?mode=ro", "x"]
 )
 def test_other_urls_are_refused_without_telling_their_password(url: str) -> None:
     with pytest.raises(StoreUnavailable, match="METAFORGE_DATABASE_URL") as caught:

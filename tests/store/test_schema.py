@@ -99,8 +99,8 @@ def test_eight_processes_at_once_make_one_database(tmp_path: Path) -> None:
         "from metaforge.store.database import Database\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "connection = Database('', pathlib.Path(sys.argv[1])).record_connection()\n"
-        "connection.execute('insert into changelog(at, project_id, subject, key, revision, change, author)'\n"
-        "                   \" values('t', 'p', 's', 'k', 1, 'add', 'a')\")\n"
+        "connection.execute('insert into changelog(at, project_id, kind, ref, node_id, body, author, run_id)'\n"
+        "                   \" values('t', 'p', 'k', 'r', 'n', '{}', 'a', '')\")\n"
         "print(connection.execute('pragma journal_mode').fetchone()[0], 'alembic' in sys.modules)\n"
     )
     printed = run_together(code, 8, str(tmp_path))
@@ -161,7 +161,7 @@ def test_a_damaged_database_is_named_with_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "metaforge.db"
     path.write_bytes(b"not a database at all" * 100)
 
-    with pytest.raises(StoreUnavailable, match=r"metaforge\.db cannot be used: file is not a database\. Move it away"):
+    with pytest.raises(StoreUnavailable, match=r"metaforge\.db cannot be used: file is not a database\. Copy it"):
         schema.prepare(path)
 
     assert path.read_bytes().startswith(b"not a database")
@@ -169,6 +169,7 @@ def test_a_damaged_database_is_named_with_the_way_out(tmp_path: Path) -> None:
 
 def test_a_database_deleted_while_running_is_made_again(tmp_path: Path) -> None:
     database = Database("", tmp_path)
-    path = database.prepare()
-    path.unlink()
-    assert schema.version_of(database.prepare()) == schema.HEAD
+    database.prepare()
+    database.path.unlink()
+    database.prepare()
+    assert schema.version_of(database.path) == schema.HEAD

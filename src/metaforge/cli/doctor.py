@@ -181,7 +181,7 @@ def _database_check(app: App) -> Check:
         app.database.prepare()
     except (OSError, MetaForgeError) as fault:
         return Check("server", "database", State.MISSING, str(fault), "set METAFORGE_HOME to a local folder you own")
-    return Check("server", "database", State.OK, str(app.database.path))
+    return Check("server", "database", State.OK, app.database.name)
 
 
 def _sandbox_check(sandbox: dict[str, Any]) -> Check:

@@ -213,7 +213,7 @@ class Recorder:
             self._note_database(fault)
             return False
         if self._database_problem:
-            event("call_record_recovered", "warning", database=str(self._database.path))
+            event("call_record_recovered", "warning", database=self._database.name)
         self._database_problem, self._failure_count = "", 0
         return True
 

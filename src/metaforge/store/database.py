@@ -1,6 +1,6 @@
-"""The SQL store: SQLAlchemy Core over one SQLite file, opened at first use.
+"""The SQL store: one SQLite file, or a Postgres database by URL, opened at first use.
 
-Every write transaction starts `BEGIN IMMEDIATE`: a transaction that reads first and writes later meets others'
+Every SQLite write transaction starts `BEGIN IMMEDIATE`: a transaction that reads first and writes later meets others'
 writes as lock errors. Design data is synced to disk at each commit; call records are not, a loss of power may cost
 their last seconds and nothing else.
 """
@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaforge.store import schema
+from metaforge.store import postgres, schema
 from metaforge.store.location import StoreUnavailable, database_path
+from metaforge.store.pool import SqlitePool
+from metaforge.store.postgres import PostgresPool
+from metaforge.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -26,37 +29,76 @@ class Database:
         """Remember where the store is; nothing is opened or imported.
 
         Args:
-            url: an SQLite URL, or empty for `metaforge.db` below `home`.
+            url: an SQLite or Postgres URL, or empty for `metaforge.db` below `home`.
             home: METAFORGE_HOME.
         """
         self._url = url
         self._home = home
         self._lock = threading.Lock()
         self._ready = False
+        self._pool: SqlitePool | PostgresPool | None = None
         self._engines: dict[str, Engine] = {}
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether the store is a Postgres database."""
+        return postgres.is_postgres(self._url)
+
+    @property
+    def url(self) -> str:
+        """The URL it was given, with its password: for connections, never for messages."""
+        return self._url
 
     @property
     def path(self) -> Path:
         """Return the database file; raises StoreUnavailable where the URL names none."""
         return database_path(self._url, self._home)
 
-    def prepare(self) -> Path:
-        """Create or upgrade the database once in this process, and return its file.
+    @property
+    def name(self) -> str:
+        """What to call it in messages: its file, or its URL without the password."""
+        return postgres.shown(self._url) if self.is_postgres else str(self.path)
+
+    def prepare(self) -> None:
+        """Create or upgrade the database once in this process.
 
         Raises:
             StoreUnavailable: it cannot be used; the message says what to do.
         """
+        if self.is_postgres:
+            with self._lock:
+                if not self._ready:
+                    postgres.prepare(self._url)
+                    self._ready = True
+            return
         path = self.path
         with self._lock:
             if not self._ready or not path.exists():
                 schema.prepare(path)
                 self._ready = True
-        return path
+
+    @contextmanager
+    def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Transaction]:
+        """Open a transaction in the driver's own words, without SQLAlchemy.
+
+        Args:
+            write: whether it writes; only one transaction of an SQLite store does at a time.
+            durable: whether it is synced to disk before the block ends.
+
+        Raises:
+            StoreUnavailable: the database cannot be used or is kept by another writer for 15 s.
+        """
+        self.prepare()
+        if self._pool is None:
+            self._open_pool()
+        assert self._pool is not None
+        with self._explained(), self._pool.transaction(write=write, durable=durable) as transaction:
+            yield transaction
 
     def record_connection(self) -> sqlite3.Connection:
         """Return a connection of the standard library for appending records: autocommit, not synced at commit."""
-        path = self.prepare()
-        connection = sqlite3.connect(path, timeout=0.25, isolation_level=None)
+        self.prepare()
+        connection = sqlite3.connect(self.path, timeout=0.25, isolation_level=None)
         connection.execute("pragma synchronous = normal")
         return connection
 
@@ -78,27 +120,65 @@ class Database:
         """Close every pooled connection."""
         with self._lock:
             engines, self._engines = self._engines, {}
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
         for engine in engines.values():
             engine.dispose()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn a refusal of the database itself into StoreUnavailable; constraint violations pass."""
-        from sqlalchemy.exc import DBAPIError, IntegrityError
-
+        """Turn a refusal of the database itself into StoreUnavailable; broken constraints pass."""
         try:
             yield
-        except IntegrityError:
-            raise
-        except DBAPIError as fault:
-            raise schema.explained(self.path, fault.orig) from None
+        except Exception as fault:
+            inner = _of_driver(fault)
+            if inner is None:
+                raise
+            if self.is_postgres:
+                raise postgres.explanation(self._url, inner) from None
+            raise schema.explained(self.path, inner) from None
+
+    def _open_pool(self) -> None:
+        with self._lock:
+            if self._pool is None:
+                self._pool = PostgresPool(self._url) if self.is_postgres else SqlitePool(self.path)
 
     def _engine(self, begin: str) -> "Engine":
-        path = self.prepare()
+        self.prepare()
         with self._lock:
             if begin not in self._engines:
-                self._engines[begin] = sqlite_engine(path, begin=begin)
+                self._engines[begin] = (
+                    postgres_engine(self._url, begin=begin)
+                    if self.is_postgres
+                    else sqlite_engine(self.path, begin=begin)
+                )
             return self._engines[begin]
+
+
+def _of_driver(fault: Exception) -> BaseException | None:
+    """Return the driver's error in a fault that is one or wraps one, unless a constraint was broken.
+
+    By name: asking for the classes would load SQLAlchemy and psycopg where they were not used.
+    """
+    original = getattr(fault, "orig", None)
+    inner = original if isinstance(original, BaseException) else fault
+    kinds = {(each.__module__.partition(".")[0], each.__name__) for each in type(inner).__mro__}
+    if not kinds & {("sqlite3", "Error"), ("psycopg", "Error")} or {name for _, name in kinds} & {"IntegrityError"}:
+        return None
+    return inner
+
+
+def postgres_engine(url: str, *, begin: str) -> "Engine":
+    """Return an engine whose transactions read one state (`deferred`), or write and are on disk at commit."""
+    from sqlalchemy import create_engine
+
+    return create_engine(
+        postgres.with_driver(url),
+        pool_pre_ping=True,
+        isolation_level="REPEATABLE READ" if begin == "deferred" else "READ COMMITTED",
+        connect_args={"options": postgres.OPTIONS, "connect_timeout": postgres.CONNECT_SECONDS},
+    )
 
 
 def sqlite_engine(path: Path, *, begin: str, foreign_keys: bool = True) -> "Engine":
@@ -121,4 +201,4 @@ def sqlite_engine(path: Path, *, begin: str, foreign_keys: bool = True) -> "Engi
     return engine
 
 
-__all__ = ["Database", "StoreUnavailable", "sqlite_engine"]
+__all__ = ["Database", "StoreUnavailable", "postgres_engine", "sqlite_engine"]

@@ -32,8 +32,9 @@ def database_path(url: str, home: Path) -> Path:
     text = next((url.removeprefix(start) for start in _SQLITE if url.startswith(start)), "")
     if not text or "?" in text or text == ":memory:":
         raise StoreUnavailable(
-            f"METAFORGE_DATABASE_URL of kind {kind!r} cannot be used: this version keeps its record in an SQLite file, "
-            f"sqlite:////absolute/path/{DEFAULT_NAME} (four slashes). Unset it for {home / DEFAULT_NAME}"
+            f"METAFORGE_DATABASE_URL of kind {kind!r} cannot be used: name an SQLite file, "
+            f"sqlite:////absolute/path/{DEFAULT_NAME} (four slashes), or a Postgres database, "
+            f"postgresql://user:password@host/database. Unset it for {home / DEFAULT_NAME}"
         )
     return Path(text).expanduser().resolve()
 
@@ -50,7 +51,7 @@ def refuse_network(path: Path) -> None:
     if _NETWORK.fullmatch(kind):
         raise StoreUnavailable(
             f"{path} lies on a network file system ({kind}), where SQLite's write-ahead log can lose or corrupt data. "
-            "Set METAFORGE_HOME to a folder on a local disk",
+            "Set METAFORGE_HOME to a folder on a local disk, or METAFORGE_DATABASE_URL to a Postgres database",
             path=str(path),
         )
 

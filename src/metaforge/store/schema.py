@@ -16,9 +16,9 @@ from pathlib import Path
 
 from metaforge.store.location import StoreUnavailable, refuse_network
 
-HEAD = "0001"
+HEAD = "0002"
 """The last migration in `migrations/versions`."""
-KNOWN = frozenset({HEAD})
+KNOWN = frozenset({"0001", HEAD})
 SCHEMA_FILE = Path(__file__).with_name("schema.sql")
 
 BUSY_MS = 5000
@@ -127,7 +127,12 @@ def _upgrade(path: Path, version: str) -> None:
 def explained(path: Path, fault: BaseException | None) -> StoreUnavailable:
     """Return what a database error means for its owner."""
     if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
-        advice = f"Move it away ({path} and its -wal and -shm files) and a new one is made; its calls are lost to it"
+        advice = (
+            "Copy it with its -wal and -shm files, and restore a backup; or move all three away and an empty one is "
+            "made"
+        )
+    elif "locked" in str(fault):
+        advice = "Another process keeps it locked: repeat the call, and end that process if it goes on"
     else:
         advice = "Free disk space, make its folder writable, or set METAFORGE_HOME to one that is"
     return StoreUnavailable(f"The database {path} cannot be used: {fault}. {advice}", path=str(path))

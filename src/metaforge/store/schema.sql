@@ -26,11 +26,180 @@ CREATE TABLE changelog (
     seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     at VARCHAR NOT NULL,
     project_id VARCHAR NOT NULL,
-    subject VARCHAR NOT NULL,
-    "key" VARCHAR NOT NULL,
-    revision INTEGER NOT NULL,
-    change VARCHAR NOT NULL,
-    author VARCHAR NOT NULL
+    kind VARCHAR NOT NULL,
+    ref VARCHAR NOT NULL,
+    node_id VARCHAR NOT NULL,
+    body TEXT NOT NULL,
+    author VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL
 );
 CREATE INDEX ix_changelog_project_id_seq ON changelog (project_id, seq);
-INSERT INTO alembic_version (version_num) VALUES ('0001');
+CREATE TABLE projects (
+    project_id VARCHAR NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    status VARCHAR NOT NULL,
+    author VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL,
+    updated_at VARCHAR NOT NULL,
+    deleted_at VARCHAR NOT NULL,
+    CONSTRAINT pk_projects PRIMARY KEY (project_id)
+);
+CREATE INDEX ix_projects_created_at ON projects (created_at);
+CREATE TABLE runs (
+    run_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    state VARCHAR NOT NULL,
+    flow_version VARCHAR NOT NULL,
+    flow_approved INTEGER NOT NULL,
+    phase VARCHAR NOT NULL,
+    gate VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL,
+    updated_at VARCHAR NOT NULL,
+    CONSTRAINT pk_runs PRIMARY KEY (run_id)
+);
+CREATE TABLE items (
+    item_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    "key" VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,
+    family VARCHAR NOT NULL,
+    name TEXT NOT NULL,
+    match_key VARCHAR NOT NULL,
+    head_revision INTEGER,
+    head_node_id VARCHAR,
+    last_revision INTEGER NOT NULL,
+    created_at VARCHAR NOT NULL,
+    updated_at VARCHAR NOT NULL,
+    CONSTRAINT pk_items PRIMARY KEY (item_id)
+);
+CREATE INDEX ix_items_project_id_family_match_key ON items (project_id, family, match_key);
+CREATE UNIQUE INDEX uq_items_key_project_id ON items ("key", project_id);
+CREATE TABLE nodes (
+    node_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,
+    name TEXT NOT NULL,
+    body TEXT NOT NULL,
+    body_sha256 VARCHAR NOT NULL,
+    item_id VARCHAR,
+    item_key VARCHAR NOT NULL,
+    revision INTEGER,
+    status VARCHAR NOT NULL,
+    change_set VARCHAR NOT NULL,
+    phase VARCHAR NOT NULL,
+    gate VARCHAR NOT NULL,
+    change_reason TEXT NOT NULL,
+    author VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    prior_node_id VARCHAR NOT NULL,
+    decided_by VARCHAR NOT NULL,
+    approved_at VARCHAR NOT NULL,
+    status_reason TEXT NOT NULL,
+    closed_at VARCHAR NOT NULL,
+    adopted INTEGER NOT NULL,
+    created_at VARCHAR NOT NULL,
+    CONSTRAINT pk_nodes PRIMARY KEY (node_id),
+    CONSTRAINT fk_nodes_item_id FOREIGN KEY(item_id) REFERENCES items (item_id)
+);
+CREATE INDEX ix_nodes_change_set ON nodes (change_set) WHERE change_set != '';
+CREATE INDEX ix_nodes_project_id_kind ON nodes (project_id, kind);
+CREATE UNIQUE INDEX uq_nodes_item_id_revision ON nodes (item_id, revision);
+CREATE TABLE drafts (
+    run_id VARCHAR NOT NULL,
+    item_id VARCHAR NOT NULL,
+    node_id VARCHAR NOT NULL,
+    revision INTEGER NOT NULL,
+    base_revision INTEGER,
+    base_node_id VARCHAR,
+    phase VARCHAR NOT NULL,
+    CONSTRAINT pk_drafts PRIMARY KEY (run_id, item_id),
+    CONSTRAINT fk_drafts_item_id FOREIGN KEY(item_id) REFERENCES items (item_id),
+    CONSTRAINT fk_drafts_node_id FOREIGN KEY(node_id) REFERENCES nodes (node_id)
+);
+CREATE INDEX ix_drafts_item_id ON drafts (item_id);
+CREATE TABLE links (
+    link_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    type VARCHAR NOT NULL,
+    source_node_id VARCHAR NOT NULL,
+    source_subject VARCHAR NOT NULL,
+    source_revision INTEGER,
+    target_node_id VARCHAR NOT NULL,
+    target_subject VARCHAR NOT NULL,
+    target_revision INTEGER,
+    change_set VARCHAR NOT NULL,
+    reviewed_revision INTEGER,
+    reviewed_by VARCHAR NOT NULL,
+    reviewed_at VARCHAR NOT NULL,
+    body TEXT NOT NULL,
+    author VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL,
+    CONSTRAINT pk_links PRIMARY KEY (link_id),
+    CONSTRAINT fk_links_source_node_id FOREIGN KEY(source_node_id) REFERENCES nodes (node_id),
+    CONSTRAINT fk_links_target_node_id FOREIGN KEY(target_node_id) REFERENCES nodes (node_id)
+);
+CREATE INDEX ix_links_project_id ON links (project_id);
+CREATE INDEX ix_links_source_node_id ON links (source_node_id);
+CREATE INDEX ix_links_source_subject_type_target_subject ON links (source_subject, type, target_subject);
+CREATE INDEX ix_links_target_node_id ON links (target_node_id);
+CREATE INDEX ix_links_target_subject_type_source_subject ON links (target_subject, type, source_subject);
+CREATE TABLE sessions (
+    session_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    client_session_id VARCHAR NOT NULL,
+    agent_code VARCHAR NOT NULL,
+    task_type VARCHAR NOT NULL,
+    title TEXT NOT NULL,
+    status VARCHAR NOT NULL,
+    summary TEXT NOT NULL,
+    implicit INTEGER NOT NULL,
+    author VARCHAR NOT NULL,
+    client_name VARCHAR NOT NULL,
+    event_count INTEGER NOT NULL,
+    started_at VARCHAR NOT NULL,
+    last_event_at VARCHAR NOT NULL,
+    completed_at VARCHAR NOT NULL,
+    CONSTRAINT pk_sessions PRIMARY KEY (session_id)
+);
+CREATE INDEX ix_sessions_client_session_id ON sessions (client_session_id);
+CREATE INDEX ix_sessions_project_id ON sessions (project_id);
+CREATE TABLE session_events (
+    session_id VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    event_id VARCHAR NOT NULL,
+    type VARCHAR NOT NULL,
+    message TEXT NOT NULL,
+    data TEXT NOT NULL,
+    call_id VARCHAR NOT NULL,
+    author VARCHAR NOT NULL,
+    at VARCHAR NOT NULL,
+    CONSTRAINT pk_session_events PRIMARY KEY (session_id, seq),
+    CONSTRAINT fk_session_events_session_id FOREIGN KEY(session_id) REFERENCES sessions (session_id)
+);
+CREATE INDEX ix_session_events_call_id ON session_events (call_id);
+CREATE UNIQUE INDEX uq_session_events_event_id ON session_events (event_id);
+CREATE TABLE baselines (
+    baseline_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    note TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    digest VARCHAR NOT NULL,
+    author VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL,
+    CONSTRAINT pk_baselines PRIMARY KEY (baseline_id)
+);
+CREATE UNIQUE INDEX uq_baselines_project_id_name ON baselines (project_id, name);
+CREATE TABLE baseline_entries (
+    baseline_id VARCHAR NOT NULL,
+    item_key VARCHAR NOT NULL,
+    revision INTEGER NOT NULL,
+    node_id VARCHAR NOT NULL,
+    name TEXT NOT NULL,
+    CONSTRAINT pk_baseline_entries PRIMARY KEY (baseline_id, item_key),
+    CONSTRAINT fk_baseline_entries_baseline_id FOREIGN KEY(baseline_id) REFERENCES baselines (baseline_id),
+    CONSTRAINT fk_baseline_entries_node_id FOREIGN KEY(node_id) REFERENCES nodes (node_id)
+);
+INSERT INTO alembic_version (version_num) VALUES ('0002');

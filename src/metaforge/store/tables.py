@@ -1,24 +1,37 @@
-"""The tables of the store, in SQLAlchemy's words. `schema.sql` is what the migrations make of them on SQLite."""
+"""The tables of the store, in SQLAlchemy's words. `schema.sql` is what the migrations make of them on SQLite.
 
-from sqlalchemy import Column, Index, Integer, MetaData, String, Table, Text
+Times are ISO 8601 in UTC, JSON is text, truth values are 0 and 1, and an absent name is an empty text: what holds on
+SQLite and on Postgres alike. NULL stands where a number or a reference is absent.
+"""
+
+from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
 
 METADATA = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     }
 )
+
+
+_IN_A_RUN = text("change_set != ''")
+
+
+def _text(name: str, *more: ForeignKey, nullable: bool = False) -> Column[str]:
+    return Column(name, String, *more, nullable=nullable)
+
 
 CALLS = Table(
     "calls",
     METADATA,
     Column("seq", Integer, primary_key=True),
-    Column("call_id", String, nullable=False),
-    Column("tool_id", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("started_at", String, nullable=False),
-    Column("session_id", String, nullable=False),
+    _text("call_id"),
+    _text("tool_id"),
+    _text("status"),
+    _text("started_at"),
+    _text("session_id"),
     Column("record", Text, nullable=False),
     Index("uq_calls_call_id", "call_id", unique=True),
     Index("ix_calls_started_at", "started_at"),
@@ -39,14 +52,214 @@ CHANGELOG = Table(
     "changelog",
     METADATA,
     Column("seq", Integer, primary_key=True),
-    Column("at", String, nullable=False),
-    Column("project_id", String, nullable=False),
-    Column("subject", String, nullable=False),
-    Column("key", String, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("change", String, nullable=False),
-    Column("author", String, nullable=False),
+    _text("at"),
+    _text("project_id"),
+    _text("kind"),
+    _text("ref"),
+    _text("node_id"),
+    Column("body", Text, nullable=False),
+    _text("author"),
+    _text("run_id"),
     Index("ix_changelog_project_id_seq", "project_id", "seq"),
     sqlite_autoincrement=True,
 )
-"""One row for every write to the design record, in the same transaction; readers follow it by `seq`."""
+"""One row for every write to the design record, in the same transaction; readers follow it by `seq`.
+
+Within a project `seq` grows in the order of commits. `kind` is one of `metaforge.twin.model.ChangeKind`; `ref` is
+`KEY@n`, a link id, a run id, or empty; `body` tells what a follower needs beside the node itself.
+"""
+
+PROJECTS = Table(
+    "projects",
+    METADATA,
+    Column("project_id", String, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    _text("status"),
+    _text("author"),
+    _text("created_at"),
+    _text("updated_at"),
+    _text("deleted_at"),
+    Index("ix_projects_created_at", "created_at"),
+)
+"""A deleted project keeps its rows; `deleted_at` hides it."""
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("run_id", String, primary_key=True),
+    _text("project_id"),
+    _text("state"),
+    _text("flow_version"),
+    Column("flow_approved", Integer, nullable=False),
+    _text("phase"),
+    _text("gate"),
+    _text("created_at"),
+    _text("updated_at"),
+)
+"""Design-flow runs as the twin needs them; `state` is running while it accepts drafts."""
+
+ITEMS = Table(
+    "items",
+    METADATA,
+    Column("item_id", String, primary_key=True),
+    _text("project_id"),
+    _text("key"),
+    _text("kind"),
+    _text("family"),
+    Column("name", Text, nullable=False),
+    _text("match_key"),
+    Column("head_revision", Integer),
+    _text("head_node_id", nullable=True),
+    Column("last_revision", Integer, nullable=False),
+    _text("created_at"),
+    _text("updated_at"),
+    Index("uq_items_key_project_id", "key", "project_id", unique=True),
+    Index("ix_items_project_id_family_match_key", "project_id", "family", "match_key"),
+)
+"""What keeps its identity while it is revised. `head_*` is the revision everybody reads, NULL while there are only
+drafts; `last_revision` is the highest number ever given out."""
+
+NODES = Table(
+    "nodes",
+    METADATA,
+    Column("node_id", String, primary_key=True),
+    _text("project_id"),
+    _text("kind"),
+    Column("name", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    _text("body_sha256"),
+    _text("item_id", ForeignKey("items.item_id"), nullable=True),
+    _text("item_key"),
+    Column("revision", Integer),
+    _text("status"),
+    _text("change_set"),
+    _text("phase"),
+    _text("gate"),
+    Column("change_reason", Text, nullable=False),
+    _text("author"),
+    _text("run_id"),
+    _text("prior_node_id"),
+    _text("decided_by"),
+    _text("approved_at"),
+    Column("status_reason", Text, nullable=False),
+    _text("closed_at"),
+    Column("adopted", Integer, nullable=False),
+    _text("created_at"),
+    Index("uq_nodes_item_id_revision", "item_id", "revision", unique=True),
+    Index("ix_nodes_project_id_kind", "project_id", "kind"),
+    Index("ix_nodes_change_set", "change_set", sqlite_where=_IN_A_RUN, postgresql_where=_IN_A_RUN),
+)
+"""Every node of the design record: a revision of an item (`item_id`, `item_key`, `revision`), or a record, which has
+none of these. `body` is JSON; a long one is the content `body_sha256` instead, and `body` is empty."""
+
+DRAFTS = Table(
+    "drafts",
+    METADATA,
+    Column("run_id", String, primary_key=True),
+    Column("item_id", String, ForeignKey("items.item_id"), primary_key=True),
+    _text("node_id", ForeignKey("nodes.node_id")),
+    Column("revision", Integer, nullable=False),
+    Column("base_revision", Integer),
+    _text("base_node_id", nullable=True),
+    _text("phase"),
+    Index("ix_drafts_item_id", "item_id"),
+)
+"""The open change set of each run: the latest draft of each item in it, and the head it was made from."""
+
+LINKS = Table(
+    "links",
+    METADATA,
+    Column("link_id", String, primary_key=True),
+    _text("project_id"),
+    _text("type"),
+    _text("source_node_id", ForeignKey("nodes.node_id")),
+    _text("source_subject"),
+    Column("source_revision", Integer),
+    _text("target_node_id", ForeignKey("nodes.node_id")),
+    _text("target_subject"),
+    Column("target_revision", Integer),
+    _text("change_set"),
+    Column("reviewed_revision", Integer),
+    _text("reviewed_by"),
+    _text("reviewed_at"),
+    Column("body", Text, nullable=False),
+    _text("author"),
+    _text("run_id"),
+    _text("created_at"),
+    Index("ix_links_source_subject_type_target_subject", "source_subject", "type", "target_subject"),
+    Index("ix_links_target_subject_type_source_subject", "target_subject", "type", "source_subject"),
+    Index("ix_links_source_node_id", "source_node_id"),
+    Index("ix_links_target_node_id", "target_node_id"),
+    Index("ix_links_project_id", "project_id"),
+)
+"""Typed links from a node to the exact node they were made against.
+
+A `*_subject` is the item's id where the node is a revision of one, else the node's id: what impact is followed along.
+`*_revision` is NULL for records. `change_set` is the run while the source is its draft, and stays when the draft is
+closed; it is empty once everybody may see the link. A link is suspect while `target_revision` and
+`reviewed_revision` are both below the head of the target.
+"""
+
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("session_id", String, primary_key=True),
+    _text("project_id"),
+    _text("client_session_id"),
+    _text("agent_code"),
+    _text("task_type"),
+    Column("title", Text, nullable=False),
+    _text("status"),
+    Column("summary", Text, nullable=False),
+    Column("implicit", Integer, nullable=False),
+    _text("author"),
+    _text("client_name"),
+    Column("event_count", Integer, nullable=False),
+    _text("started_at"),
+    _text("last_event_at"),
+    _text("completed_at"),
+    Index("ix_sessions_client_session_id", "client_session_id"),
+    Index("ix_sessions_project_id", "project_id"),
+)
+
+SESSION_EVENTS = Table(
+    "session_events",
+    METADATA,
+    Column("session_id", String, ForeignKey("sessions.session_id"), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    _text("event_id"),
+    _text("type"),
+    Column("message", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    _text("call_id"),
+    _text("author"),
+    _text("at"),
+    Index("uq_session_events_event_id", "event_id", unique=True),
+    Index("ix_session_events_call_id", "call_id"),
+)
+
+BASELINES = Table(
+    "baselines",
+    METADATA,
+    Column("baseline_id", String, primary_key=True),
+    _text("project_id"),
+    Column("name", String, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    _text("digest"),
+    _text("author"),
+    _text("created_at"),
+    Index("uq_baselines_project_id_name", "project_id", "name", unique=True),
+)
+"""A named state of a project: the changelog's `seq`, and a digest over its entries. Never changed."""
+
+BASELINE_ENTRIES = Table(
+    "baseline_entries",
+    METADATA,
+    Column("baseline_id", String, ForeignKey("baselines.baseline_id"), primary_key=True),
+    Column("item_key", String, primary_key=True),
+    Column("revision", Integer, nullable=False),
+    _text("node_id", ForeignKey("nodes.node_id")),
+    Column("name", Text, nullable=False),
+)

@@ -1,6 +1,7 @@
 """Upgrade a database, or write `schema.sql` from the migrations.
 
 python -m metaforge.store.upgrade DATABASE
+python -m metaforge.store.upgrade --postgres    (its URL on the standard input)
 python -m metaforge.store.upgrade --write-schema
 """
 
@@ -14,7 +15,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy.exc import DBAPIError
 
-from metaforge.store.database import sqlite_engine
+from metaforge.store.database import postgres_engine, sqlite_engine
+from metaforge.store.postgres import UPGRADE_LOCK
 from metaforge.store.schema import SCHEMA_FILE, upgrade_lock
 
 
@@ -32,6 +34,21 @@ def upgrade(path: Path) -> None:
                 command.upgrade(config, "head")
         finally:
             engine.dispose()
+
+
+def upgrade_postgres(url: str) -> None:
+    """Run every migration that a Postgres database lacks, all or none; others wait and find nothing to do."""
+    engine = postgres_engine(url, begin="immediate")
+    try:
+        with engine.begin() as transaction:
+            # No limit on waiting: another process's upgrade may take its time.
+            transaction.exec_driver_sql("set local lock_timeout = 0")
+            transaction.exec_driver_sql(f"select pg_advisory_xact_lock({UPGRADE_LOCK})")
+            config = alembic_config()
+            config.attributes["connection"] = transaction
+            command.upgrade(config, "head")
+    finally:
+        engine.dispose()
 
 
 def alembic_config() -> Config:
@@ -65,6 +82,9 @@ if __name__ == "__main__":
         SCHEMA_FILE.write_text(schema_sql())
     else:
         try:
-            upgrade(Path(sys.argv[1]))
+            if sys.argv[1:] == ["--postgres"]:
+                upgrade_postgres(sys.stdin.read().strip())
+            else:
+                upgrade(Path(sys.argv[1]))
         except DBAPIError as fault:
             sys.exit(str(fault.orig))

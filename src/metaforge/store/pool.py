@@ -1,0 +1,111 @@
+"""Held connections to an SQLite file, and the transactions on them."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from metaforge.store.transaction import Transaction
+
+WRITE_SECONDS = 15.0
+_IDLE_COUNT = 4
+
+
+class SqlitePool:
+    """Connections of one process to one file. Readers as many as there are threads, one writer at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[_Held]] = {"read": [], "write": [], "unsynced": []}
+        # Waiting here in turn is fairer than SQLite's own waiting, which is a lottery.
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Transaction]:
+        """Open a transaction: a read of one state, or `begin immediate`, synced at commit if it is to be durable.
+
+        Raises:
+            sqlite3.Error: the database refuses, or another process wrote for 15 s.
+        """
+        if not write:
+            with self._open("read", "begin") as transaction:
+                yield transaction
+            return
+        if not self._turn.acquire(timeout=WRITE_SECONDS):
+            raise sqlite3.OperationalError("database is locked by another thread of this process")
+        try:
+            with self._open("write" if durable else "unsynced", "begin immediate") as transaction:
+                yield transaction
+        finally:
+            self._turn.release()
+
+    def close(self) -> None:
+        """Close what is idle; what is in use closes when it is given back."""
+        with self._lock:
+            for held in (each for every in self._idle.values() for each in every):
+                held.connection.close()
+            self._idle = {kind: [] for kind in self._idle}
+
+    @contextmanager
+    def _open(self, kind: str, begin: str) -> Iterator[Transaction]:
+        held = self._take(kind)
+        connection = held.connection
+        try:
+            connection.execute(begin)
+            yield Transaction(connection, postgres=False)
+            connection.execute("commit")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("rollback")
+            if connection.in_transaction:
+                connection.close()
+                held = None  # type: ignore[assignment]
+            raise
+        finally:
+            if held is not None:
+                self._give_back(kind, held)
+
+    def _take(self, kind: str) -> "_Held":
+        there = _identity(self._path)
+        with self._lock:
+            while self._idle[kind]:
+                held = self._idle[kind].pop()
+                if held.identity == there:
+                    return held
+                held.connection.close()  # the file was replaced: what is written there would be lost
+        return _Held(_connect(self._path, synced=kind != "unsynced"), _identity(self._path))
+
+    def _give_back(self, kind: str, held: "_Held") -> None:
+        with self._lock:
+            if len(self._idle[kind]) < _IDLE_COUNT:
+                self._idle[kind].append(held)
+                return
+        held.connection.close()
+
+
+class _Held:
+    __slots__ = ("connection", "identity")
+
+    def __init__(self, connection: sqlite3.Connection, identity: tuple[int, int] | None) -> None:
+        self.connection = connection
+        self.identity = identity
+
+
+def _connect(path: Path, *, synced: bool) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=WRITE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.execute("pragma foreign_keys = on")
+    connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
+    return connection
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,115 @@
+"""How rows of the twin's tables become its values: the columns, in one order, and the value made of them."""
+
+from typing import Any
+
+from metaforge.store.blobs import BlobStore
+from metaforge.store.transaction import Row
+from metaforge.twin.bodies import load
+from metaforge.twin.model import (
+    ChangeEntry,
+    ChangeKind,
+    Draft,
+    Item,
+    Link,
+    Node,
+    Project,
+    Run,
+    Session,
+    SessionEvent,
+    Status,
+)
+
+NODE_COLUMNS = (
+    "node_id, kind, name, body, body_sha256, project_id, item_id, item_key, revision, status, change_set, phase, gate, "
+    "change_reason, author, run_id, prior_node_id, decided_by, approved_at, status_reason, closed_at, adopted, "
+    "created_at"
+)
+ITEM_COLUMNS = (
+    "item_id, key, kind, family, name, project_id, head_revision, head_node_id, last_revision, created_at, updated_at"
+)
+DRAFT_COLUMNS = "run_id, item_id, node_id, revision, base_revision, base_node_id, phase"
+LINK_COLUMNS = (
+    "link_id, project_id, type, source_node_id, source_subject, source_revision, target_node_id, target_subject, "
+    "target_revision, change_set, reviewed_revision, reviewed_by, reviewed_at, body, author, run_id, created_at"
+)
+RUN_COLUMNS = "run_id, project_id, state, flow_version, flow_approved, phase, gate"
+PROJECT_COLUMNS = "project_id, name, description, status, author, created_at, updated_at"
+CHANGE_COLUMNS = "seq, at, project_id, kind, ref, node_id, body, author, run_id"
+SESSION_COLUMNS = (
+    "session_id, project_id, client_session_id, agent_code, task_type, title, status, summary, implicit, author, "
+    "client_name, event_count, started_at, last_event_at, completed_at"
+)
+EVENT_COLUMNS = "session_id, seq, event_id, type, message, data, call_id, author, at"
+
+
+def prefixed(columns: str, table: str) -> str:
+    """Return a list of columns, each with its table's name before it."""
+    return ", ".join(f"{table}.{name.strip()}" for name in columns.split(","))
+
+
+def node_of(row: Row, blobs: BlobStore) -> Node:
+    """Make a node of NODE_COLUMNS, its long body read and verified.
+
+    Raises:
+        ResourceUnreadable: the content of a long body is damaged or gone; the message names it by digest.
+    """
+    body = load(blobs.read(row[4]) if row[4] else row[3])
+    values: list[Any] = [
+        *row[:3],
+        body,
+        row[5],
+        row[6] or "",
+        *row[7:9],
+        Status(row[9]),
+        *row[10:21],
+        bool(row[21]),
+        row[22],
+    ]
+    return Node(*values)
+
+
+def item_of(row: Row, draft: Draft | None = None) -> Item:
+    """Make an item of ITEM_COLUMNS."""
+    values: list[Any] = [*row, draft]
+    return Item(*values)
+
+
+def draft_of(row: Row) -> Draft:
+    """Make a draft of DRAFT_COLUMNS."""
+    return Draft(*row)
+
+
+def link_of(row: Row) -> Link:
+    """Make a link of LINK_COLUMNS."""
+    values: list[Any] = [*row[:13], load(row[13]), *row[14:]]
+    return Link(*values)
+
+
+def run_of(row: Row) -> Run:
+    """Make a run of RUN_COLUMNS."""
+    run_id, project_id, state, flow_version, flow_approved, phase, gate = row
+    return Run(run_id, project_id, state, flow_version, bool(flow_approved), phase, gate)
+
+
+def project_of(row: Row) -> Project:
+    """Make a project of PROJECT_COLUMNS."""
+    return Project(*row)
+
+
+def change_of(row: Row) -> ChangeEntry:
+    """Make an entry of CHANGE_COLUMNS."""
+    seq, at, project_id, kind, ref, node_id, body, author, run_id = row
+    return ChangeEntry(seq, at, project_id, ChangeKind(kind), ref, node_id, load(body), author, run_id)
+
+
+def session_of(row: Row) -> Session:
+    """Make a session of SESSION_COLUMNS."""
+    values: list[Any] = list(row)
+    values[8] = bool(values[8])
+    return Session(*values)
+
+
+def event_of(row: Row) -> SessionEvent:
+    """Make an event of EVENT_COLUMNS."""
+    session_id, seq, event_id, kind, message, data, call_id, author, at = row
+    return SessionEvent(session_id, seq, event_id, kind, message, load(data), call_id, author, at)

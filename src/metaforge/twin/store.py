@@ -1,0 +1,87 @@
+"""The one home of a design: opened at first use, shared by all processes and threads that work on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from metaforge.core.clock import utc_now
+from metaforge.core.errors import ToolError
+from metaforge.store.blobs import BlobStore
+from metaforge.store.database import Database
+from metaforge.store.transaction import Transaction
+from metaforge.twin.change import Change
+from metaforge.twin.model import Reader, Run
+from metaforge.twin.unknown import unknown_project
+from metaforge.twin.view import View
+
+EVERYBODY = Reader()
+
+
+class TwinStore:
+    """Readers and changes of the design record.
+
+    Both block for the time of their statements: enter and leave them in one thread, away from an event loop, and
+    call no tool inside. A change is on disk when its block ends; a block that raises leaves nothing.
+    """
+
+    def __init__(self, database: Database, blobs: BlobStore) -> None:
+        """Remember where the record is; nothing is opened.
+
+        Args:
+            database: the store of all processes.
+            blobs: where long contents are kept.
+        """
+        self._database = database
+        self._blobs = blobs
+
+    @contextmanager
+    def read(self, reader: Reader = EVERYBODY) -> Iterator[View]:
+        """Open one state of the record, as a reader sees it; writers are not held up.
+
+        Raises:
+            StoreUnavailable: the database cannot be used; the message says what to do.
+        """
+        with self._database.transaction(write=False) as transaction:
+            yield View(transaction, self._blobs, reader)
+
+    @contextmanager
+    def change(
+        self, *, author: str, reason: str = "", run_id: str = "", project_id: str = "", durable: bool = True
+    ) -> Iterator[Change]:
+        """Open a change: one transaction, the only one that writes while it lasts. Keep it short.
+
+        Args:
+            author: who writes, from the call context, never from arguments.
+            reason: why, for what names no reason of its own.
+            run_id: the calling run, from the call context; its definitions become drafts.
+            project_id: where new things belong. Empty: the run's project, else none.
+            durable: whether it is synced to disk; False for session events, of which a loss of power may cost some.
+
+        Raises:
+            ToolError: `unknown_project`, `unknown_run`, `run_other_project`; or what the block raises.
+            StoreUnavailable: the database cannot be used or written.
+        """
+        with self._database.transaction(write=True, durable=durable) as transaction:
+            run = self._run(transaction, run_id, project_id)
+            project_id = project_id or (run.project_id if run else "")
+            change = Change(
+                transaction, self._blobs, author=author, reason=reason, run=run, project_id=project_id, now=utc_now()
+            )
+            change.claim(project_id)
+            if project_id and change.view.project(project_id) is None:
+                raise unknown_project(change.view, project_id)
+            yield change
+
+    def _run(self, transaction: Transaction, run_id: str, project_id: str) -> Run | None:
+        if not run_id:
+            return None
+        run = View(transaction, self._blobs, EVERYBODY).run(run_id)
+        if run is None:
+            raise ToolError(
+                f"There is no run {run_id[:120]!r}", kind="unknown_run", fix="Start it, or call outside runs"
+            )
+        if project_id and run.project_id != project_id:
+            raise ToolError(
+                f"Run {run_id} belongs to project {run.project_id}, not to {project_id}",
+                kind="run_other_project", fix=f"Use project {run.project_id}, or call outside the run",
+            )  # fmt: skip
+        return run
