@@ -1,5 +1,6 @@
 """External programs: bounded, watched, and gone when they should be."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +41,24 @@ def test_the_deadline_ends_the_whole_process_group(tmp_path: Path) -> None:
     child = int((tmp_path / "child").read_text())
     _, alive = psutil.wait_procs([p for p in psutil.process_iter() if p.pid == child], timeout=2)
     assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's own")
+def test_a_program_dies_with_the_process_that_ran_it(tmp_path: Path) -> None:
+    solver = "import os, time; open('solver', 'w').write(str(os.getpid())); print('up', flush=True); time.sleep(60)"
+    code = (
+        "import sys; from pathlib import Path; from metaforge.engineering.programs import run_program;"
+        f"run_program((sys.executable, '-c', {solver!r}), cwd=Path.cwd(), timeout_seconds=60,"
+        " watch=lambda line: print(line, flush=True))"
+    )
+    worker = subprocess.Popen(python(code), cwd=tmp_path, stdout=subprocess.PIPE)
+    assert worker.stdout is not None
+    with worker, worker.stdout:
+        assert worker.stdout.readline() == b"up\n"
+        solving = psutil.Process(int((tmp_path / "solver").read_text()))
+        worker.kill()
+    _, alive = psutil.wait_procs([solving], timeout=5)
+    assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_endless_output_is_bounded(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Static analyses against closed-form answers; every expected value is written as its formula."""
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -205,6 +206,33 @@ async def test_a_picture_that_cannot_be_drawn_does_not_lose_the_results(
     assert answer["data"]["max_displacement_mm"] > 0
     assert "picture_file" not in answer["data"]
     assert any(warning.startswith("No picture") for warning in answer["warnings"])
+
+
+async def test_a_part_that_yields_is_warned_of(calculix: Any, block: Callable[..., str]) -> None:
+    mesh = calculix.write("bar.inp", block((4, 1, 1), (40, 10, 10)))
+    answer = await calculix.call(
+        "run_fea", mesh_file=mesh, analysis_type="static_stress", material="steel-s235", fixed_node_set="X0",
+        load_node_set="X1", load_force_n=[47000, 0, 0], element_size_mm=3, mesh_convergence=True,
+    )  # fmt: skip
+    told = " | ".join(answer["warnings"])
+    assert "yields" in told
+    assert "element_size_mm 3 is not used" in told
+    assert "mesh_convergence needs a STEP file" in told
+    assert answer["data"]["factor_of_safety"] <= 0.5
+
+
+async def test_progress_tells_what_is_being_done(calculix: Any, step_box: Callable[..., Path]) -> None:
+    told: list[dict[str, Any]] = []
+    calculix.server._emit = told.append
+    shutil.copy(step_box("cube", (0, 0, 0, 10, 10, 10)), calculix.workspace / "cube.step")
+    await calculix.data(
+        "run_fea", step_file="cube.step", analysis_type="static_stress", material="steel-316",
+        supports=[{"face": "bottom"}], loads=[{"face": "top", "force_n": [0, 0, -10]}], mesh_convergence=True,
+    )  # fmt: skip
+    fractions = [each["params"]["progress"] for each in told]
+    assert all(before < after for before, after in itertools.pairwise(fractions))
+    assert any("meshing" in each["params"]["message"] for each in told)
+    assert any("CalculiX" in each["params"]["message"] for each in told)
 
 
 async def test_without_the_mesher_a_step_file_is_told_what_to_install(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from metaforge.adapters.calculix.answers import MeshEcho
@@ -39,6 +39,18 @@ def input_path(step_file: str | None, mesh_file: str | None) -> str:
 def is_cad(path: str) -> bool:
     """Whether the file is geometry that must be meshed first."""
     return path.lower().endswith(CAD_SUFFIXES)
+
+
+def ever_onward(ctx: ToolContext) -> ToolContext:
+    """Return the context with progress that only grows, whatever order the work is told in."""
+    last = 0.0
+
+    def progress(fraction: float, message: str) -> None:
+        nonlocal last
+        last = min(max(fraction, last + 0.001), 0.999)
+        ctx.progress(last, message)
+
+    return replace(ctx, progress=progress)
 
 
 def open_deck(path: str, ctx: ToolContext) -> Source:

@@ -99,7 +99,7 @@ class CalculixServer(McpToolServer):
         """
         from metaforge.adapters.calculix import deck_run, job, meshed, structural, thermal
 
-        path = job.input_path(step_file, mesh_file)
+        ctx, path = job.ever_onward(ctx), job.input_path(step_file, mesh_file)
         outputs = job.Outputs.choose(output_path, path, load_case)
         one, by_set = _materials(material, materials)
         all_supports = [*(supports or []), *_fixed(fixed_node_set)]
@@ -112,7 +112,9 @@ class CalculixServer(McpToolServer):
                 _refuse_beside_deck(material, materials, all_supports, all_loads)
                 return deck_run.run_complete_deck(source, load_case, analysis_type, outputs, picture, ctx)
             part = meshed.mesh_from_deck(source, one, by_set)
+            part.warnings.extend(_size_ignored(element_size_mm))
         if analysis_type == "thermal":
+            part.warnings.extend(["supports play no part in a thermal analysis"] if all_supports else [])
             return thermal.as_fea(load_case, all_loads, picture, outputs, part, ctx)
         request = structural.StructuralRequest(
             path, load_case, analysis_type, all_supports, all_loads, num_modes, mesh_convergence, picture, outputs,
@@ -178,7 +180,7 @@ class CalculixServer(McpToolServer):
         """
         from metaforge.adapters.calculix import job, meshed, thermal
 
-        path = job.input_path(step_file, mesh_file)
+        ctx, path = job.ever_onward(ctx), job.input_path(step_file, mesh_file)
         one, by_set = _materials(material, materials)
         all_loads = [
             *(loads or []),
@@ -195,6 +197,7 @@ class CalculixServer(McpToolServer):
                     fields={"mesh_file": "an .inp mesh without *STEP"},
                 )
             part = meshed.mesh_from_deck(source, one, by_set)
+            part.warnings.extend(_size_ignored(element_size_mm))
         request = thermal.ThermalRequest(
             all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
             job.Outputs.choose(output_path, path, analysis_mode),
@@ -271,6 +274,12 @@ def _heated(node_set: str | None, power_w: float | None) -> list[HeatLoad]:
 def _sunk(node_set: str | None, temperature_c: float | None) -> list[HeatLoad]:
     _refuse_half("sink_node_set", node_set, "sink_temp_c", temperature_c)
     return [HeatLoad(node_set=node_set, temperature_c=temperature_c)] if node_set and temperature_c is not None else []
+
+
+def _size_ignored(element_size_mm: float | None) -> list[str]:
+    if element_size_mm is None:
+        return []
+    return [f"element_size_mm {element_size_mm:g} is not used: a mesh file keeps its own elements"]
 
 
 def _refuse_half(name: str, value: object, other_name: str, other: object) -> None:

@@ -90,7 +90,7 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
             solved.results, meshed.regions, built.problem.fixed_nodes(), built.point_load_nodes
         )
         answer = _with_strength(answer, strength, meshed, built, solved)
-        warnings += displacement_warnings(strength.max_displacement_mm, meshed.mesh)
+        warnings += displacement_warnings(strength.max_displacement_mm, meshed.mesh) + _yield_warnings(answer)
     elif request.analysis == "modal":
         answer = with_frequencies(answer, solved.dat, built.rigid_body_modes)
     else:
@@ -100,6 +100,8 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
         convergence, note = _convergence(request, meshed, strength, ctx, spent)
         answer = replace(answer, convergence=convergence)
         warnings += note
+    elif request.mesh_convergence:
+        warnings.append(f"mesh_convergence compares static_stress results; it does nothing for {request.analysis}")
     return finish(answer, request.outputs, solved, deck, warnings, ctx, request.picture, built, meshed.programs)
 
 
@@ -169,6 +171,19 @@ def with_findings(
         factor_of_safety=_factor(lowest, peak.von_mises_mpa if peak else None),
         factor_of_safety_outside_zone=_factor(lowest, peak.outside_mpa if peak else None),
     )
+
+
+def _yield_warnings(answer: FeaAnswer) -> list[str]:
+    """Warn where the material yields: a linear analysis knows nothing of that."""
+    singular = answer.peak is not None and answer.peak.possibly_singular
+    factor = answer.factor_of_safety_outside_zone if singular else answer.factor_of_safety
+    if factor is None or factor >= 1 or answer.peak is None:
+        return []
+    stress = answer.peak.outside_mpa if singular else answer.peak.von_mises_mpa
+    return [
+        f"The material yields: {stress:.4g} MPa{' outside the singular zone' if singular else ''} is "
+        f"{1 / factor:.3g} times the yield strength, and a linear analysis does not hold there"
+    ]
 
 
 def _factor(yield_mpa: float | None, stress_mpa: float | None) -> float | None:
