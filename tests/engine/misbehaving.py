@@ -13,6 +13,7 @@ from pathlib import Path
 from metaforge.core.errors import FailureMode, ToolError
 from metaforge.tools.context import Answer, OutputFile, Picture, ToolContext
 from metaforge.tools.effect import Effect
+from metaforge.tools.paths import OutputPath
 from metaforge.tools.server import McpToolServer
 from metaforge.tools.tool import tool
 
@@ -191,11 +192,12 @@ class MisbehavingServer(McpToolServer):
         raise KeyError("no such face")
 
     @tool(**PRODUCE, runs_caller_code=True)
-    def script(self, ctx: ToolContext, code: str) -> Answer[Told]:
+    def script(self, ctx: ToolContext, code: str, output_path: OutputPath = "out/a.txt") -> Answer[Told]:
         """Run a caller's code."""
         space: dict[str, object] = {"ctx": ctx, "os": os}
         exec(code, space)
-        return Answer(Told(str(space.get("text", ""))), summary="ran", files=tuple(space.get("files", ())))
+        files, pictures = tuple(space.get("files", ())), tuple(space.get("pictures", ()))
+        return Answer(Told(str(space.get("text", ""))), summary="ran", files=files, pictures=pictures)
 
     @tool(**PRODUCE, max_disk_mb=2)
     def produce(self, ctx: ToolContext, files: dict[str, str], claim: list[str] | None = None) -> Answer[Told]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from metaforge.core.errors import ToolCrashed, ToolTimedOut, ToolUnavailable
+from metaforge.core.errors import ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
 from metaforge.engine.breaker import Breaker
 from metaforge.engine.pool import WorkerPool
 
@@ -204,10 +204,21 @@ ctx.output_file("a.txt").write_text("one")
 from metaforge.tools.context import OutputFile
 files = [OutputFile("a.txt")]
 """
-    outcome = await house.call("script", code=code)
+    outcome = await house.call("script", code=code, output_path="a.txt")
     placed = (house.workspace / "a.txt").read_bytes()
     assert len(placed) == outcome.files[0].size_bytes
     assert house.strangers() == []
+
+
+async def test_a_callers_code_places_no_picture_but_beside_what_was_asked_for(any_house):
+    code = """
+from metaforge.tools.context import Picture
+ctx.output_file("elsewhere.png").write_bytes(b"\\x89PNG\\r\\n\\x1a\\n")
+pictures = [Picture("elsewhere.png", "")]
+"""
+    with pytest.raises(ToolError, match=r"asked for part\.step"):
+        await any_house.call("script", code=code, output_path="part.step")
+    assert list(any_house.workspace.iterdir()) == []
 
 
 async def test_a_spare_is_started_after_a_worker_was_used_up(make_house):

@@ -77,13 +77,13 @@ class Collector:
         for entry in _named_files(answer):
             found = _find(root, entry.get("path"), str(entry.get("media_type") or ""), str(entry.get("role") or ""))
             files[found.path] = found
-        if beside is not None:
-            _keep_beside(beside, files)
         images = []
         for entry in answer.get("pictures") or ():
             found = _find(root, entry.get("path"), "image/png", "picture")
             images.append(ImageContent(_png(found), str(entry.get("caption") or "")))
             files.setdefault(found.path, found)
+        if beside is not None:
+            _keep_beside(beside, files)
         collection = Collection(tuple(files.values()), tuple(images))
         if collection.size_bytes > max_disk_mb * _MIB:
             raise OverLimit(
@@ -121,7 +121,7 @@ class Collector:
         """Store every file by its content and place none: what a tool that only reads has to show."""
         kept = []
         for file in files:
-            sha256 = self._blobs.put_file(file.source)
+            sha256 = self._blobs.put_file(file.source, durable=False)
             stored = str(self._blobs.path_of(sha256))
             kept.append(Artefact(file.path.name, stored, sha256, file.size_bytes, file.media_type, file.role))
         return tuple(kept)
