@@ -12,12 +12,14 @@ from metaforge import __version__
 from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL
 from metaforge.calls.approve import Approve
 from metaforge.calls.arguments import ArgumentJudge
+from metaforge.calls.authorise import Authorise
 from metaforge.calls.call import Call
 from metaforge.calls.capture import Capture
 from metaforge.calls.execute import execute_with
 from metaforge.calls.paths import PathJudge
 from metaforge.calls.pipeline import compose
 from metaforge.calls.resolve import Resolve
+from metaforge.calls.scope import Scope
 from metaforge.calls.telemetry import Telemetry
 from metaforge.calls.validate import Validate
 from metaforge.core.build import build
@@ -38,6 +40,7 @@ from metaforge.telemetry import logs, spans
 from metaforge.tools.context import Caller, Invocation, Outcome, Progress, no_progress
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import ToolSource
+from metaforge.twin.scopes import ClientScopes
 
 INSTRUCTIONS = """\
 MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number's name ends in its unit; \
@@ -79,12 +82,15 @@ class App:
         self.resources = Resources(self.blobs, self.calls)
         self.registry = ToolRegistry(Probe(settings.environment.get("PATH")), phase=settings.phase)
         self.engine = ExecutionEngine(self.registry)
+        self.scopes = ClientScopes()
         self._register_adapters()
         self._run = compose(
             [
                 Telemetry(),
-                Capture(self.recorder, self.registry),
+                Capture(self.recorder, self.registry, self.scopes),
                 Resolve(self.registry),
+                Authorise(),
+                Scope(self.scopes),
                 Validate(ArgumentJudge(), PathJudge(self.workspace)),
                 Approve(),
             ],

@@ -1,18 +1,26 @@
 """Stage 8: a write from a remote caller needs a person. Without a gate to ask one, it is refused, never run."""
 
 from metaforge.calls.call import Call, Proceed
-from metaforge.core.errors import NotApproved
+from metaforge.core.errors import NotApproved, ToolError
 from metaforge.tools.context import Outcome, Trust
-from metaforge.tools.effect import Effect
+from metaforge.tools.effect import Effect, HoldRule
 
 HELD_EFFECTS = frozenset({Effect.WRITE, Effect.DESTROY})
 
 
 class Approve:
-    """Raises NotApproved with outcome `not_configured`: this server holds writes and has no approval gate."""
+    """Raises NotApproved with outcome `not_configured`: this server holds writes and has no approval gate.
+
+    Bookkeeping is never held. A decision that is a person's alone never runs without one, whoever calls.
+    """
 
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
-        if call.effect not in HELD_EFFECTS or call.caller.trust is Trust.LOCAL:
+        rule = call.resolved().hold
+        local = call.caller.trust is Trust.LOCAL
+        if rule is HoldRule.ALWAYS:
+            if local:
+                raise human_authority_required(call.tool_id)
+        elif local or rule is HoldRule.NEVER or call.effect not in HELD_EFFECTS:
             return await proceed(call)
         raise NotApproved(
             f"{call.tool_id} was not run (not_configured): it would {_what(call)}, a remote caller's writes wait for "
@@ -20,6 +28,16 @@ class Approve:
             "choose an output path that does not exist yet. Nothing was changed.",
             tool_id=call.tool_id, code="approval_required", outcome="not_configured", retryable=False,
         )  # fmt: skip
+
+
+def human_authority_required(tool_id: str) -> ToolError:
+    """Return the error of a decision that no identified person stands behind."""
+    return ToolError(
+        f"{tool_id} is a person's decision, and no identified approver stands behind this call",
+        kind="human_authority_required",
+        fix="Ask a person to decide it themselves, where this server can tell who they are; an agent cannot",
+        code="human_authority_required",
+    )
 
 
 def _what(call: Call) -> str:

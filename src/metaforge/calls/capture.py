@@ -8,8 +8,9 @@ from metaforge.calls.ending import OK, Ending, ending_of
 from metaforge.core.build import build
 from metaforge.core.clock import elapsed_ms, utc_now
 from metaforge.record.call_record import CallRecord
-from metaforge.tools.context import Outcome
+from metaforge.tools.context import Caller, Outcome
 from metaforge.tools.manifest import Tool
+from metaforge.twin.scopes import WorkSession
 
 
 class Keeper(Protocol):
@@ -24,25 +25,41 @@ class Versions(Protocol):
     def adapter_version(self, adapter_id: str) -> str: ...
 
 
-class Capture:
-    """Writes one CallRecord a call, whatever became of it."""
+class Sessions(Protocol):
+    """Which work session a client is in: `twin.scopes.ClientScopes`."""
 
-    def __init__(self, keeper: Keeper, versions: Versions) -> None:
+    def current_session(self, caller: Caller) -> WorkSession | None: ...
+
+    def session_for(self, caller: Caller, before: WorkSession | None) -> WorkSession: ...
+
+
+class Capture:
+    """Writes one CallRecord a call, whatever became of it: an event of its client's work session."""
+
+    def __init__(self, keeper: Keeper, versions: Versions, sessions: Sessions) -> None:
         self.keeper = keeper
         self.versions = versions
+        self.sessions = sessions
 
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
         started_at, started = utc_now(), time.perf_counter()
+        before = self.sessions.current_session(call.caller)
         try:
             outcome = await proceed(call)
         except BaseException as fault:
-            self.keeper.append(self._record(call, started_at, elapsed_ms(started), ending_of(fault), None))
+            self.keeper.append(self._record(call, started_at, elapsed_ms(started), ending_of(fault), None, before))
             raise
-        self.keeper.append(self._record(call, started_at, elapsed_ms(started), OK, outcome))
+        self.keeper.append(self._record(call, started_at, elapsed_ms(started), OK, outcome, before))
         return outcome
 
     def _record(
-        self, call: Call, started_at: str, duration_ms: float, ending: Ending, outcome: Outcome | None
+        self,
+        call: Call,
+        started_at: str,
+        duration_ms: float,
+        ending: Ending,
+        outcome: Outcome | None,
+        before: WorkSession | None,
     ) -> CallRecord:
         tool: Tool | None = call.notes.get("tool")
         adapter_id = tool.adapter_id if tool else ""
@@ -64,7 +81,8 @@ class Capture:
             warnings=outcome.warnings if outcome else (),
             summary=outcome.summary if outcome else "",
             caller=call.caller,
-            project_id=call.project_id,
-            run_id=call.run_id,
+            project_id=call.notes.get("project_id", call.project_id),
+            run_id=call.notes.get("run_id", call.run_id),
             trace_id=call.trace_id,
+            work_session_id=self.sessions.session_for(call.caller, before).session_id,
         )

@@ -68,6 +68,7 @@ class ToolManifest(BaseModel):
     needs: list[NeedMessage] = Field(default_factory=list)
     runs_caller_code: bool = False
     search_hint: str = ""
+    hold: str = "by_effect"
 
 
 class ToolListResult(BaseModel):

@@ -53,6 +53,8 @@ class CallRecord:
     project_id: str = ""
     run_id: str = ""
     trace_id: str = ""
+    work_session_id: str = ""
+    """The work session whose event this call is; a session nobody started is made of its first call."""
 
     def line(self) -> bytes:
         """Return the record as one line of JSON without its line end, which is how it is written and stored."""
@@ -71,7 +73,7 @@ class CallRecord:
         if self.error_kind or self.error_message:
             body["error_kind"] = self.error_kind[:MAX_NAME_CHARS]
             body["error_message"] = redact_text(self.error_message[:MAX_TEXT_CHARS])
-        for name in ("project_id", "run_id", "trace_id"):
+        for name in ("project_id", "run_id", "trace_id", "work_session_id"):
             if text := getattr(self, name):
                 body[name] = text[:MAX_NAME_CHARS]
         if self.inputs:

@@ -109,6 +109,9 @@ class Invocation:
     run_id: str = ""
     trace_id: str = ""
     overwrite: bool = False
+    approver: str = ""
+    """The person who approved this call, as the approval gate knows them; never taken from arguments."""
+    approver_verified: bool = False
     ask: Any = None
     """The transport's question port (`mcp.peer.Peer`), for in-process tools that may ask a person."""
 

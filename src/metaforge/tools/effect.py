@@ -16,6 +16,17 @@ class Effect(StrEnum):
     """Replaces or removes something."""
 
 
+class HoldRule(StrEnum):
+    """Whether a person is asked before a call runs."""
+
+    BY_EFFECT = "by_effect"
+    """Writes of remote callers are held."""
+    NEVER = "never"
+    """Bookkeeping of the caller's own activity: nobody is asked, whoever calls."""
+    ALWAYS = "always"
+    """A decision that is a person's alone: always asked, and the approver is never taken from arguments."""
+
+
 def annotations(effect: Effect, *, idempotent: bool, title: str, open_world: bool = False) -> dict[str, object]:
     """Return the `annotations` object of `tools/list`: a title and all four hints, each decided on purpose.
 

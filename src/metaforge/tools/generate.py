@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from metaforge.protocol.messages import ToolManifest
+from metaforge.tools.effect import HoldRule
 from metaforge.tools.run import load
 
 
@@ -20,8 +22,15 @@ def manifest_of(target: str) -> dict[str, Any]:
         "version": server.version,
         "target": target,
         "in_process": server.in_process,
-        "tools": [manifest.model_dump(mode="json") for manifest in server.manifests()],
+        "tools": [_entry(manifest) for manifest in server.manifests()],
     }
+
+
+def _entry(manifest: ToolManifest) -> dict[str, Any]:
+    entry = manifest.model_dump(mode="json")
+    if entry["hold"] == HoldRule.BY_EFFECT:
+        del entry["hold"]
+    return entry
 
 
 def manifest_bytes(target: str) -> bytes:

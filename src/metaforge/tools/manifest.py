@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from metaforge.tools.effect import Effect, annotations
+from metaforge.tools.effect import Effect, HoldRule, annotations
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Tool:
     """Its process is retired after one call, because a caller's own code ran in it."""
     search_hint: str = ""
     """A phrase by which a client that defers tools finds this one."""
+    hold: HoldRule = HoldRule.BY_EFFECT
 
     @cached_property
     def annotations(self) -> dict[str, object]:
@@ -97,6 +98,7 @@ class Tool:
             needs=tuple(Need(**need) for need in raw.get("needs", ())),
             runs_caller_code=bool(raw.get("runs_caller_code", False)),
             search_hint=raw.get("search_hint", ""),
+            hold=HoldRule(raw.get("hold", HoldRule.BY_EFFECT)),
         )
 
 

@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -49,7 +49,14 @@ class McpToolServer:
     needs: ClassVar[tuple[Need, ...]] = ()
     in_process: ClassVar[bool] = False
 
-    def __init__(self, adapter_id: str, version: str) -> None:
+    def __init__(self, adapter_id: str, version: str, *, groups: Sequence[object] = ()) -> None:
+        """Collect the tools.
+
+        Args:
+            adapter_id: the part of every tool's id before its dot.
+            version: of the adapter.
+            groups: objects whose marked methods are tools of this adapter too, for an adapter of many tools.
+        """
         self.adapter_id = adapter_id
         self.version = version
         self._manifests: dict[str, ToolManifest] = {}
@@ -59,14 +66,9 @@ class McpToolServer:
         self._last_invocation: datetime | None = None
         self._scratch: Path | None = None
         self._emit: Callable[[Message], None] = lambda message: None
-        for method in self._methods():
+        for method in (each for owner in (self, *groups) for each in _marked_methods(owner)):
             marked = MarkedTool(adapter_id, self.needs, method)
             self._marked[marked.id] = marked
-
-    def _methods(self) -> Iterator[Callable[..., Any]]:
-        for name, function in inspect.getmembers(type(self), inspect.isfunction):
-            if hasattr(function, "__tool_mark__"):
-                yield getattr(self, name)
 
     def register_tool(self, manifest: ToolManifest, handler: Handler) -> None:
         """Register a tool by hand. `handler(arguments)` returns a dict or an Answer; it may be async."""
@@ -254,6 +256,12 @@ class McpToolServer:
         from metaforge.tools.http import serve_http
 
         await serve_http(self, host, port)
+
+
+def _marked_methods(owner: object) -> Iterator[Callable[..., Any]]:
+    for name, function in inspect.getmembers(type(owner), inspect.isfunction):
+        if hasattr(function, "__tool_mark__"):
+            yield getattr(owner, name)
 
 
 def _drive(answer: Coroutine[Any, Any, Message | None]) -> Message | None:

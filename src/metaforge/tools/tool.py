@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from metaforge.core.errors import InvalidArguments
 from metaforge.protocol.messages import NeedMessage, ResourceLimits, ToolManifest
 from metaforge.tools.context import Answer
-from metaforge.tools.effect import Effect
+from metaforge.tools.effect import Effect, HoldRule
 from metaforge.tools.manifest import Need
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,6 +39,7 @@ class ToolMark:
     needs: tuple[Need, ...]
     runs_caller_code: bool
     search_hint: str
+    hold: HoldRule
 
 
 def tool(
@@ -56,6 +57,7 @@ def tool(
     needs: tuple[Need, ...] = (),
     runs_caller_code: bool = False,
     search_hint: str = "",
+    hold: HoldRule = HoldRule.BY_EFFECT,
 ) -> Callable[[F], F]:
     """Mark a method of an McpToolServer as a tool.
 
@@ -68,13 +70,14 @@ def tool(
         retries: how often to try again after a crash, a deadline or a lost connection.
         needs: programs and modules this tool needs beside those of its adapter.
         runs_caller_code: whether code of the caller runs in the process, which is then retired.
+        hold: whether a person is asked first, where the effect alone does not say.
     """
     if retries and not idempotent:
         raise ValueError("retries need idempotent=True: a call that may have acted is never repeated")
     limits = ResourceLimits(max_memory_mb=max_memory_mb, max_cpu_seconds=max_cpu_seconds, max_disk_mb=max_disk_mb)
     mark = ToolMark(
         effect, capability, title, idempotent, timeout_seconds, retries, phase, limits, needs,
-        runs_caller_code, search_hint,
+        runs_caller_code, search_hint, hold,
     )  # fmt: skip
 
     def attach(function: F) -> F:
@@ -137,6 +140,7 @@ class MarkedTool:
             needs=[NeedMessage(**vars(need)) for need in self.needs],
             runs_caller_code=mark.runs_caller_code,
             search_hint=mark.search_hint,
+            hold=mark.hold.value,
         )
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
