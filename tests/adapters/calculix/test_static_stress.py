@@ -181,6 +181,29 @@ async def test_the_same_call_twice_writes_the_same_bytes(calculix: Any, block: C
     assert b"1UDATE" not in before[0]
 
 
+async def test_another_job_does_not_meet_the_files_of_the_first(
+    calculix: Any, block: Callable[..., str], refused: Any
+) -> None:
+    calculix.output = calculix.workspace
+    arguments = dict(
+        mesh_file=calculix.write("fea/bar-case-1.inp", block((2, 1, 1), (20, 10, 10))), analysis_type="static_stress",
+        material=STEEL, fixed_node_set="X0", load_node_set="X1",
+    )  # fmt: skip
+    first = await calculix.data("run_fea", **arguments, load_force_n=[10, 0, 0], output_path="fea/bar-case-1.frd")
+    assert first["deck_file"] == "fea/bar-case-1-solved.inp"
+    with pytest.raises(refused, match="nothing was solved"):
+        await calculix.data("run_fea", **arguments, load_force_n=[20, 0, 0], output_path="fea/bar-case-1.frd")
+    again = await calculix.data(
+        "run_fea", **arguments, load_force_n=[20, 0, 0], output_path="fea/bar-case-1.frd", overwrite=True
+    )
+    assert again["frd_file"] == first["frd_file"]
+    plain = await calculix.data("run_fea", **arguments, load_force_n=[10, 0, 0])
+    same = await calculix.data("run_fea", **arguments, load_force_n=[10, 0, 0])
+    other = await calculix.data("run_fea", **arguments, load_force_n=[30, 0, 0])
+    assert plain["frd_file"] == same["frd_file"] == "fea/bar-case-1-case-1.frd"
+    assert other["frd_file"].startswith("fea/bar-case-1-case-1-")
+
+
 async def test_a_picture_of_the_stress_reaches_the_answer(calculix: Any, block: Callable[..., str]) -> None:
     pytest.importorskip("vtkmodules")
     mesh = calculix.write("bar.inp", block((6, 2, 2), (60, 10, 10)))

@@ -61,6 +61,7 @@ def run_complete_deck(
     quality = measure(source.mesh)
     warnings = pre_solve_warnings(source, quality, analysis)
     deck = complete(source, analysis)
+    outputs = outputs.settle(deck, ctx)
     solved = _solve(source, deck, analysis, ctx)
     answer = FeaAnswer(
         load_case=load_case,

@@ -1,5 +1,6 @@
 """One job from input to files: which kind of input it is, its mesh, the solve, and what is written."""
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -74,12 +75,83 @@ def mesh_echo(quality: Quality, size_mm: float | None, volume_mm3: float | None)
     )
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """Where a job's files go, relative to the workspace.
+
+    Attributes:
+        frd: the result file.
+        source: the input file, which the deck must not replace.
+        is_default: whether the caller left the name to us.
+        overwrite: whether existing files may be replaced.
+    """
+
+    frd: PurePosixPath
+    source: str = ""
+    is_default: bool = False
+    overwrite: bool = False
+
+    @property
+    def deck(self) -> PurePosixPath:
+        path = self.frd.with_suffix(".inp")
+        return path.with_name(f"{path.stem}-solved.inp") if str(path) == self.source else path
+
+    @property
+    def picture(self) -> PurePosixPath:
+        return self.frd.with_suffix(".png")
+
+    @classmethod
+    def choose(cls, output_path: str | None, source: str, load_case: str, *, overwrite: bool = False) -> "Outputs":
+        """Take the caller's path, or `fea/<input>-<load case>.frd`."""
+        if output_path:
+            path = PurePosixPath(output_path)
+            frd = path if path.suffix.lower() == ".frd" else path.with_name(path.name + ".frd")
+            return cls(frd, source, False, overwrite)
+        slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", load_case).strip("-.") or "case"
+        return cls(PurePosixPath("fea") / f"{Path(source).stem}-{slug}.frd", source, True, overwrite)
+
+    def settle(self, deck: str, ctx: ToolContext) -> "Outputs":
+        """Look for results of another job at these paths, before minutes are spent on a solve.
+
+        Returns:
+            These paths, or, where the name was ours to choose, paths with a digest of the deck in them.
+
+        Raises:
+            ToolError: the caller's path holds another job's results.
+        """
+        written = ctx.workspace / self.deck
+        taken = written.is_file() or (ctx.workspace / self.frd).is_file()
+        if self.overwrite or ctx.overwrite or not taken:
+            return self
+        if written.is_file() and written.read_bytes() == deck.encode():
+            return self
+        if self.is_default:
+            digest = hashlib.sha256(deck.encode()).hexdigest()[:8]
+            return replace(self, frd=self.frd.with_name(f"{self.frd.stem}-{digest}.frd"))
+        raise ToolError(
+            f"{self.frd} (or {self.deck.name} beside it) holds the results of another job; nothing was solved",
+            kind="output_exists",
+            where=str(self.frd),
+            fix="choose another output_path, or pass overwrite: true to replace it",
+        )
+
+    def write(self, ctx: ToolContext, solved: Solved, deck: str) -> list[OutputFile]:
+        """Write result file and deck, and return them for the answer."""
+        ctx.output_file(str(self.frd)).write_bytes(solved.frd)
+        ctx.output_file(str(self.deck)).write_text(deck, encoding="utf-8")
+        return [
+            OutputFile(self.frd, "application/x-calculix-frd", "results"),
+            OutputFile(self.deck, "text/x-calculix-inp", "deck"),
+        ]
+
+
 def solve_problem(
-    problem: Problem, ctx: ToolContext, needs: tuple[str, ...], spent_seconds: float
-) -> tuple[Solved, str]:
-    """Write the deck and solve it; returns the solve and the deck's text."""
+    problem: Problem, ctx: ToolContext, needs: tuple[str, ...], spent_seconds: float, outputs: Outputs
+) -> tuple[Solved, str, Outputs]:
+    """Write the deck and solve it; returns the solve, the deck's text and where the files go."""
     deck = write_deck(problem)
-    return run_deck(deck, ctx, problem.mesh, needs, spent_seconds), deck
+    settled = outputs.settle(deck, ctx)
+    return run_deck(deck, ctx, problem.mesh, needs, spent_seconds), deck, settled
 
 
 def run_deck(deck: str, ctx: ToolContext, mesh: Mesh, needs: tuple[str, ...], spent_seconds: float) -> Solved:
@@ -91,39 +163,6 @@ def run_deck(deck: str, ctx: ToolContext, mesh: Mesh, needs: tuple[str, ...], sp
     for old in folder.iterdir():
         old.unlink()
     return solve(deck, folder, mesh, needs=needs, timeout_seconds=left, progress=ctx.progress)
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where a job's files go, relative to the workspace."""
-
-    frd: PurePosixPath
-
-    @property
-    def deck(self) -> PurePosixPath:
-        return self.frd.with_suffix(".inp")
-
-    @property
-    def picture(self) -> PurePosixPath:
-        return self.frd.with_suffix(".png")
-
-    @classmethod
-    def choose(cls, output_path: str | None, source: str, load_case: str) -> "Outputs":
-        """Take the caller's path, or `fea/<input>-<load case>.frd`."""
-        if output_path:
-            path = PurePosixPath(output_path)
-            return cls(path if path.suffix.lower() == ".frd" else path.with_name(path.name + ".frd"))
-        slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", load_case).strip("-.") or "case"
-        return cls(PurePosixPath("fea") / f"{Path(source).stem}-{slug}.frd")
-
-    def write(self, ctx: ToolContext, solved: Solved, deck: str) -> list[OutputFile]:
-        """Write result file and deck, and return them for the answer."""
-        ctx.output_file(str(self.frd)).write_bytes(solved.frd)
-        ctx.output_file(str(self.deck)).write_text(deck, encoding="utf-8")
-        return [
-            OutputFile(self.frd, "application/x-calculix-frd", "results"),
-            OutputFile(self.deck, "text/x-calculix-inp", "deck"),
-        ]
 
 
 def drawn(

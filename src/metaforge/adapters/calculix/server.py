@@ -100,7 +100,7 @@ class CalculixServer(McpToolServer):
         from metaforge.adapters.calculix import deck_run, job, meshed, structural, thermal
 
         ctx, path = job.ever_onward(ctx), job.input_path(step_file, mesh_file)
-        outputs = job.Outputs.choose(output_path, path, load_case)
+        outputs = job.Outputs.choose(output_path, path, load_case, overwrite=overwrite)
         one, by_set = _materials(material, materials)
         all_supports = [*(supports or []), *_fixed(fixed_node_set)]
         all_loads = [*(loads or []), *_forced(load_node_set, load_force_n)]
@@ -200,7 +200,7 @@ class CalculixServer(McpToolServer):
             part.warnings.extend(_size_ignored(element_size_mm))
         request = thermal.ThermalRequest(
             all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
-            job.Outputs.choose(output_path, path, analysis_mode),
+            job.Outputs.choose(output_path, path, analysis_mode, overwrite=overwrite),
         )  # fmt: skip
         return thermal.run_heat(request, part, ctx)
 

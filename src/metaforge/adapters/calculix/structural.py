@@ -9,6 +9,7 @@ import numpy as np
 from metaforge.adapters.calculix.answers import Convergence, FeaAnswer, SupportEcho
 from metaforge.adapters.calculix.arguments import Load, Support
 from metaforge.adapters.calculix.build import Built, Wanted, build_problem
+from metaforge.adapters.calculix.deck_writer import write_deck
 from metaforge.adapters.calculix.evaluate import (
     Balance,
     Strength,
@@ -19,7 +20,7 @@ from metaforge.adapters.calculix.evaluate import (
     support_reactions,
 )
 from metaforge.adapters.calculix.fields import number
-from metaforge.adapters.calculix.job import Outputs, drawn, mesh_echo, solve_problem
+from metaforge.adapters.calculix.job import Outputs, drawn, mesh_echo, run_deck, solve_problem
 from metaforge.adapters.calculix.meshed import Meshed, material_echoes, material_warnings, mesh_cad
 from metaforge.adapters.calculix.solver import Solved
 from metaforge.adapters.calculix.summary import fea_next_step, fea_summary
@@ -67,7 +68,8 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
     if request.analysis == "modal" and built.rigid_body_modes:
         # The rigid-body modes come first and are not what was asked for.
         built = replace(built, problem=replace(built.problem, mode_count=request.mode_count + built.rigid_body_modes))
-    solved, deck = solve_problem(built.problem, ctx, NEEDS[request.analysis], meshed.meshing_time_seconds or 0.0)
+    spent = meshed.meshing_time_seconds or 0.0
+    solved, deck, outputs = solve_problem(built.problem, ctx, NEEDS[request.analysis], spent, request.outputs)
     warnings = [*meshed.warnings, *material_warnings(meshed.materials), *built.warnings, *solved.warnings]
     answer = FeaAnswer(
         load_case=request.load_case,
@@ -77,8 +79,8 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
         mesh_nodes=meshed.mesh.node_count,
         solver_time_seconds=round(solved.solver_time_seconds, 3),
         mesh=mesh_echo(meshed.quality, meshed.element_size_mm, meshed.volume_mm3),
-        frd_file=str(request.outputs.frd),
-        deck_file=str(request.outputs.deck),
+        frd_file=str(outputs.frd),
+        deck_file=str(outputs.deck),
         supports=built.supports,
         loads=built.loads,
         materials=material_echoes(meshed.materials),
@@ -96,13 +98,13 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
     else:
         answer = replace(answer, buckling_factors=[number(each) for each in read_buckling_factors(solved.dat)])
     if request.mesh_convergence and strength is not None:
-        spent = time.monotonic() - started + (meshed.meshing_time_seconds or 0.0)
+        spent += time.monotonic() - started
         convergence, note = _convergence(request, meshed, strength, ctx, spent)
         answer = replace(answer, convergence=convergence)
         warnings += note
     elif request.mesh_convergence:
         warnings.append(f"mesh_convergence compares static_stress results; it does nothing for {request.analysis}")
-    return finish(answer, request.outputs, solved, deck, warnings, ctx, request.picture, built, meshed.programs)
+    return finish(answer, outputs, solved, deck, warnings, ctx, request.picture, built, meshed.programs)
 
 
 def finish(
@@ -234,7 +236,7 @@ def _convergence(
     built = build_problem(
         coarse_mesh.mesh, coarse_mesh.materials, Wanted("static_stress", request.supports, request.loads)
     )
-    solved, _ = solve_problem(built.problem, ctx, NEEDS["static_stress"], spent_seconds)
+    solved = run_deck(write_deck(built.problem), ctx, built.problem.mesh, NEEDS["static_stress"], spent_seconds)
     # The same zone in mm, so that both meshes are read at the same places.
     zone = fine.peak.zone_mm if fine.peak else None
     coarse = evaluate_strength(

@@ -56,7 +56,8 @@ def run_heat(request: ThermalRequest, meshed: Meshed, ctx: ToolContext) -> Answe
         meshed.materials,
         Wanted("thermal", (), request.loads, transient=transient, initial_temperature_c=request.initial_temperature_c),
     )
-    solved, deck = solve_problem(built.problem, ctx, ("NDTEMP",), meshed.meshing_time_seconds or 0.0)
+    spent = meshed.meshing_time_seconds or 0.0
+    solved, deck, outputs = solve_problem(built.problem, ctx, ("NDTEMP",), spent, request.outputs)
     mesh = result_mesh(solved.results)
     block = solved.results.last("NDTEMP")
     assert block is not None
@@ -78,8 +79,8 @@ def run_heat(request: ThermalRequest, meshed: Meshed, ctx: ToolContext) -> Answe
         mesh_nodes=meshed.mesh.node_count,
         solver_time_seconds=round(solved.solver_time_seconds, 3),
         mesh=mesh_echo(meshed.quality, meshed.element_size_mm, meshed.volume_mm3),
-        frd_file=str(request.outputs.frd),
-        deck_file=str(request.outputs.deck),
+        frd_file=str(outputs.frd),
+        deck_file=str(outputs.deck),
         loads=built.loads,
         materials=material_echoes(meshed.materials),
         meshing_time_seconds=meshed.meshing_time_seconds,
@@ -91,14 +92,14 @@ def run_heat(request: ThermalRequest, meshed: Meshed, ctx: ToolContext) -> Answe
         answer = _with_balance(answer, solved.results, built.problem, heat)
     else:
         warnings += _transient_warnings(built, heat)
-    files = request.outputs.write(ctx, solved, deck)
+    files = outputs.write(ctx, solved, deck)
     pictures: tuple[Picture, ...] = ()
     if request.picture:
         from metaforge.adapters.calculix.show import draw_heat
 
-        pictures, notes = drawn(request.outputs, ctx, lambda path: draw_heat(path, solved.results, answer), files)
+        pictures, notes = drawn(outputs, ctx, lambda path: draw_heat(path, solved.results, answer), files)
         warnings += notes
-        answer = replace(answer, picture_file=str(request.outputs.picture) if pictures else None)
+        answer = replace(answer, picture_file=str(outputs.picture) if pictures else None)
     return Answer(
         answer,
         summary=thermal_summary(answer),
