@@ -131,7 +131,8 @@ def can_sudo() -> bool:
 
 def apt_offers(package: str) -> bool:
     """Whether apt can install this package."""
-    return subprocess.run(["apt-cache", "show", "--quiet", package], capture_output=True).returncode == 0
+    told = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, env={"LC_ALL": "C"}).stdout
+    return "Candidate:" in told and "Candidate: (none)" not in told
 
 
 def apt_install(missing: list[system.SystemNeed], prefix: list[str]) -> None:
@@ -146,14 +147,19 @@ def apt_install(missing: list[system.SystemNeed], prefix: list[str]) -> None:
             shown.show(0.0, f"lists not renewed ({str(fault).splitlines()[-1][:60]}); trying those at hand")
 
         packages = system.packages_for(missing, "apt-get", apt_offers)
+        absent = [need for need in missing if not apt_offers(system.packages_for([need], "apt-get", apt_offers)[0])]
+        packages = [package for package in packages if apt_offers(package)]
 
         def heard(line: str) -> None:
             if match := re.match(r"(dlstatus|pmstatus):[^:]*:([\d.]+):(.*)", line):
                 share = float(match[2]) / 100
                 shown.show(0.4 * share if match[1] == "dlstatus" else 0.4 + 0.6 * share, match[3])
 
-        follow([*environment, "apt-get", "install", "--no-install-recommends", *quiet, *packages], heard)
+        if packages:
+            follow([*environment, "apt-get", "install", "--no-install-recommends", *quiet, *packages], heard)
         shown.finish(f"{', '.join(packages[:3])}{f' and {len(packages) - 3} more' if len(packages) > 3 else ''}")
+    if any(need.required for need in absent):
+        raise Stop(system.elsewhere(absent))
 
 
 def environment() -> None:
@@ -205,7 +211,7 @@ def python_packages(extras: str) -> None:
 
 def digest() -> str:
     """Name the state that an installation depends on."""
-    content = (ROOT / "pyproject.toml").read_bytes() + Path(__file__).read_bytes() + str(ROOT).encode()
+    content = (ROOT / "pyproject.toml").read_bytes() + str(ROOT).encode()
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -1,6 +1,7 @@
 """`scripts/setup` finds a Python, says what to do when there is none, and has nothing to do the second time."""
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -63,15 +64,22 @@ def test_a_person_can_choose_the_python(programs, tmp_path):
     assert run_setup(programs, PYTHON=str(tmp_path / "mine")).stdout.strip() == "chosen"
 
 
-@pytest.fixture
-def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """scripts/prepare.py, pointed at an empty checkout."""
+def load_prepare() -> ModuleType:
+    """Import scripts/prepare.py, leaving the module search path as it was."""
     spec = spec_from_file_location("prepare", ROOT / "scripts" / "prepare.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = list(sys.path)
     spec.loader.exec_module(module)
+    sys.path[:] = before
+    return module
+
+
+@pytest.fixture
+def prepare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """scripts/prepare.py, pointed at an empty checkout."""
+    module = load_prepare()
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
@@ -134,9 +142,25 @@ def test_a_failing_command_stops_with_its_last_words(prepare):
         prepare.follow(["sh", "-c", "echo no such package; exit 3"], lambda line: None)
 
 
-@pytest.mark.skipif(not (ROOT / ".venv" / ".metaforge-setup").is_file(), reason="this checkout was not set up by make")
 def test_a_second_run_has_nothing_to_say():
+    if not load_prepare().is_ready("all"):
+        pytest.skip("this checkout was not set up by make")
     ran = subprocess.run(
         [str(ROOT / "scripts" / "setup"), "all"], capture_output=True, text=True, check=False, env=dict(os.environ)
     )
     assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_a_release_without_the_solver_gets_the_rest_and_the_way_to_it(prepare, monkeypatch, capsys):
+    ran = []
+    monkeypatch.setattr(prepare, "follow", lambda command, heard: ran.append(command))
+    monkeypatch.setattr(prepare, "apt_offers", lambda package: package != "calculix-ccx")
+    with pytest.raises(prepare.Stop, match="conda-forge calculix"):
+        prepare.apt_install([*prepare.system.PROGRAMS], [])
+    assert ran[-1][-1] == "bubblewrap"
+    assert "calculix-ccx" not in ran[-1]
+
+
+@pytest.mark.skipif(not shutil.which("apt-cache"), reason="no apt here")
+def test_apt_offers_only_what_it_can_install(prepare):
+    assert not prepare.apt_offers("no-such-package-anywhere")

@@ -155,6 +155,19 @@ def install_command(needs: Sequence[SystemNeed], manager: str, *, is_root: bool,
     return "install with your system's package manager: " + ", ".join(need.name for need in needs)
 
 
+def elsewhere(needs: Sequence[SystemNeed]) -> str:
+    """Say what to do about needs that this system's package manager does not offer."""
+    lines = [f"The package manager here does not offer {', '.join(need.apt for need in needs)}."]
+    if any(need.name == "ccx" for need in needs):
+        lines += [
+            "conda-forge has the solver too. Run this once, then the same make command again:",
+            "",
+            '    conda create -y -p "$HOME/ccx" -c conda-forge calculix && export PATH="$HOME/ccx/bin:$PATH"',
+            "",
+        ]
+    return "\n".join(lines)
+
+
 def is_root() -> bool:
     """Return whether this process may install system packages as it is."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
