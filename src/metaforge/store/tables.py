@@ -4,7 +4,7 @@ Times are ISO 8601 in UTC, JSON is text, truth values are 0 and 1, and an absent
 SQLite and on Postgres alike. NULL stands where a number or a reference is absent.
 """
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
 
 METADATA = MetaData(
     naming_convention={
@@ -16,6 +16,7 @@ METADATA = MetaData(
 )
 
 
+_SEQ = BigInteger().with_variant(Integer(), "sqlite")
 _IN_A_RUN = text("change_set != ''")
 
 
@@ -51,7 +52,7 @@ CALL_FILES = Table(
 CHANGELOG = Table(
     "changelog",
     METADATA,
-    Column("seq", Integer, primary_key=True),
+    Column("seq", _SEQ, primary_key=True),
     _text("at"),
     _text("project_id"),
     _text("kind"),
@@ -246,7 +247,7 @@ BASELINES = Table(
     _text("project_id"),
     Column("name", String, nullable=False),
     Column("note", Text, nullable=False),
-    Column("seq", Integer, nullable=False),
+    Column("seq", _SEQ, nullable=False),
     _text("digest"),
     _text("author"),
     _text("created_at"),

@@ -8,12 +8,14 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+_SEQ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 
 def upgrade() -> None:
     op.drop_table("changelog")  # nothing has written to it yet
     op.create_table(
         "changelog",
-        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("seq", _SEQ, nullable=False),
         sa.Column("at", sa.String(), nullable=False),
         sa.Column("project_id", sa.String(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
@@ -196,7 +198,7 @@ def upgrade() -> None:
         sa.Column("project_id", sa.String(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("note", sa.Text(), nullable=False),
-        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("seq", _SEQ, nullable=False),
         sa.Column("digest", sa.String(), nullable=False),
         sa.Column("author", sa.String(), nullable=False),
         sa.Column("created_at", sa.String(), nullable=False),
