@@ -104,7 +104,7 @@ def block() -> Callable[..., str]:
     """Return a box of hexahedra as cards, with a node set per face and an element set per half."""
 
     def make(
-        cells: tuple[int, int, int], size: tuple[float, float, float], kind: str = "C3D20R", elset: str = "BODY"
+        cells: tuple[int, int, int], size: tuple[float, float, float], kind: str = "C3D20", elset: str = "BODY"
     ) -> str:
         nx, ny, nz = cells
         step = 2 if kind.startswith("C3D20") else 1

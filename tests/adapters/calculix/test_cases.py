@@ -300,7 +300,7 @@ async def test_f01_and_f02_bar(deck: Any) -> None:
     assert data["max_displacement_vector_mm"][0] == pytest.approx(0.0047619, rel=1e-4)
     assert data["peak"]["von_mises_mpa"] == pytest.approx(10.0, rel=1e-4)
     assert data["reactions_n"] == pytest.approx([-1000, 0, 0], abs=1e-3)
-    assert answer["warnings"] == []
+    assert not answer.get("warnings")
     pascal = await deck("small/f02_modulus_in_Pa.inp")
     assert any("10^6 x steel" in warning for warning in pascal["warnings"])
 

@@ -281,3 +281,69 @@ def test_the_manifest_in_the_repository_is_what_the_code_says() -> None:
     target = "metaforge.adapters.calculix.server:CalculixServer"
     stored = Path(calculix_package.__file__).with_name("manifest.json").read_bytes()
     assert manifest_bytes(target) == stored
+
+
+async def test_a_mesh_file_brings_its_own_material(calculix: Any, block: Callable[..., str]) -> None:
+    material = f"*MATERIAL, NAME=OWN\n*ELASTIC\n{E_MPA / 3}, 0.\n*SOLID SECTION, ELSET=BODY, MATERIAL=OWN\n"
+    mesh = calculix.write("bar.inp", block((4, 2, 2), (40, 10, 10)) + material)
+    arguments = dict(
+        mesh_file=mesh, analysis_type="static_stress", fixed_node_set="X0", load_node_set="X1",
+        load_force_n=[1000, 0, 0],
+    )  # fmt: skip
+    own = await calculix.data("run_fea", **arguments)
+    assert own["max_displacement_mm"] == pytest.approx(1000 * 40 / (E_MPA / 3 * 100), rel=1e-4)
+    assert own["materials"]["BODY"]["name"] == "OWN"
+    given = await calculix.data("run_fea", **arguments, material={**STEEL, "poissons_ratio": 0.0}, load_case="given")
+    assert given["max_displacement_mm"] == pytest.approx(1000 * 40 / (E_MPA * 100), rel=1e-4)
+
+
+async def test_skins_that_a_mesher_left_in_the_file_are_left_out(calculix: Any, block: Callable[..., str]) -> None:
+    skin = "*ELEMENT, TYPE=S4, ELSET=SKIN\n901, 1, 2, 3, 4\n"
+    mesh = calculix.write("bar.inp", block((4, 1, 1), (40, 10, 10), "C3D8") + skin)
+    answer = await calculix.call(
+        "run_fea", mesh_file=mesh, analysis_type="static_stress", material=STEEL, fixed_node_set="X0",
+        load_node_set="X1", load_force_n=[1000, 0, 0],
+    )  # fmt: skip
+    assert answer["data"]["mesh_elements"] == 4
+    assert any("1 S4" in warning for warning in answer["warnings"])
+
+
+async def test_a_named_surface_of_a_mesh_file_carries_pressure(calculix: Any, block: Callable[..., str]) -> None:
+    mesh = block((4, 1, 1), (40, 10, 10), "C3D8") + "*SURFACE, NAME=END\n4, S4\n"
+    data = await calculix.data(
+        "run_fea", mesh_file=calculix.write("bar.inp", mesh), analysis_type="static_stress", material=STEEL,
+        supports=[{"node_set": "X0"}], loads=[{"face": "end", "pressure_mpa": 5}],
+    )  # fmt: skip
+    assert data["loads"][0]["total_n"] == pytest.approx([-500, 0, 0])
+    assert data["reactions_n"] == pytest.approx([500, 0, 0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "solved"),
+    [("C3D20R", 1, False), ("C3D8R", 1, False), ("C3D20", 1, True), ("C3D20R", 2, True), ("C3D8I", 1, True)],
+)
+async def test_bricks_that_cannot_stop_zero_energy_modes_are_refused(
+    calculix: Any, block: Callable[..., str], refused: Any, kind: str, cells: int, solved: bool
+) -> None:
+    length, side, force = 100.0, 10.0, 100.0
+    mesh = calculix.write("bar.inp", block((20, cells, cells), (length, side, side), kind))
+    arguments = dict(
+        mesh_file=mesh, analysis_type="static_stress", material={"youngs_modulus_mpa": 70000, "poissons_ratio": 0.3},
+        fixed_node_set="X0", load_node_set="X1", load_force_n=[0, 0, -force],
+    )  # fmt: skip
+    if not solved:
+        with pytest.raises(refused, match="alone in their cross-section"):
+            await calculix.data("run_fea", **arguments)
+        return
+    data = await calculix.data("run_fea", **arguments)
+    assert data["max_displacement_mm"] == pytest.approx(force * length**3 / (3 * 70000 * side**4 / 12), rel=0.01)
+
+
+async def test_a_plate_one_reduced_brick_thick_is_solved(calculix: Any, block: Callable[..., str]) -> None:
+    answer = await calculix.call(
+        "run_fea", mesh_file=calculix.write("plate.inp", block((6, 6, 1), (60, 60, 5), "C3D20R")),
+        analysis_type="static_stress", material={**STEEL, "poissons_ratio": 0.0}, fixed_node_set="X0",
+        load_node_set="X1", load_force_n=[1000, 0, 0],
+    )  # fmt: skip
+    assert answer["data"]["max_displacement_mm"] == pytest.approx(1000 * 60 / (E_MPA * 300), rel=1e-3)
+    assert not answer.get("warnings")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from metaforge.adapters.calculix.deck_source import Source
+from metaforge.adapters.calculix.element_traps import element_warnings, refuse_inverted
 from metaforge.core.errors import ToolError
 from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.mesh_quality import Quality
@@ -19,23 +20,6 @@ _NO_STIFFNESS_CHECK = frozenset(
 """Keywords and types whose own rules decide what is held; their models are judged by the result instead."""
 _CONTACT = frozenset({"CONTACT PAIR", "CONTACT FILE", "SURFACE INTERACTION"})
 
-TYPE_TRAPS = {
-    "B31": (
-        "refuse",
-        "two-node beams (B31) are wrong in CalculiX: a cantilever bends 80 times too far, without a warning",
-        "use B32R, or solid elements",
-    ),
-    "B31R": (
-        "refuse",
-        "two-node beams (B31R) are wrong in CalculiX: a cantilever bends 80 times too far, without a warning",
-        "use B32R, or solid elements",
-    ),
-    "C3D4": ("warn", "linear tetrahedra (C3D4) are far too stiff: stresses can be 70 % too low", "use C3D10"),
-    "S3": ("warn", "three-node shells (S3) become linear wedges here and are too stiff in bending", "use S6 or S8R"),
-    "CPS3": ("warn", "three-node plane elements (CPS3) are too stiff", "use CPS6 or CPS8R"),
-    "CPE3": ("warn", "three-node plane elements (CPE3) are too stiff", "use CPE6 or CPE8R"),
-}
-
 
 def pre_solve_warnings(source: Source, quality: Quality, analysis: str) -> list[str]:
     """Check a deck.
@@ -48,7 +32,9 @@ def pre_solve_warnings(source: Source, quality: Quality, analysis: str) -> list[
     """
     _refuse_no_section(source)
     refuse_inverted(quality)
-    warnings = [*_type_warnings(source, quality), *_unit_warnings(source)]
+    warnings = [*_unit_warnings(source)]
+    if analysis != "thermal":
+        warnings = [*element_warnings(source.mesh, quality), *_plane_stress_warnings(source), *warnings]
     if analysis in ("static_stress", "buckling"):
         warnings += _restraint_warnings(source)
         if not source.model.loaded_steps and not any(f.value for f in source.model.fixings):
@@ -61,28 +47,6 @@ def pre_solve_warnings(source: Source, quality: Quality, analysis: str) -> list[
 def rigid_body_modes(source: Source) -> int:
     """Return how many rigid-body motions the deck leaves free: modes of zero frequency."""
     return sum(len(body.motions) for body in _loose(source))
-
-
-def refuse_inverted(quality: Quality) -> None:
-    """Raise when an element is inside out where the solver integrates.
-
-    Raises:
-        ToolError: names the worst element and its centroid.
-    """
-    rows = np.flatnonzero(quality.refused)
-    if not len(rows):
-        return
-    row = int(rows[quality.scaled_jacobian_ratio[rows].argmin()])
-    centre = ", ".join(f"{value:.4g}" for value in quality.centroids_mm[row])
-    ids = ", ".join(str(i) for i in quality.element_ids[rows][:8])
-    raise ToolError(
-        f"{len(rows)} element{'s are' if len(rows) > 1 else ' is'} turned inside out (Jacobian not positive): {ids}"
-        + (" ..." if len(rows) > 8 else ""),
-        kind="inverted_element",
-        where=f"element {quality.element_ids[row]} ({quality.type_names[row]}), centroid [{centre}] mm",
-        fix="reverse the node order of the element (its first face must run the other way round), or mesh again",
-        elements=[int(i) for i in quality.element_ids[rows][:50]],
-    )
 
 
 def _refuse_no_section(source: Source) -> None:
@@ -118,43 +82,6 @@ def _refuse_no_section(source: Source) -> None:
                 where=f"line {section.line}, *{section.keyword}",
                 fix=f"define it, or use: {', '.join(sorted(model.element_sets)[:12]) or 'none'}",
             )
-
-
-def _type_warnings(source: Source, quality: Quality) -> Iterator[str]:
-    for name, count in quality.types.items():
-        if name not in TYPE_TRAPS:
-            continue
-        verdict, text, fix = TYPE_TRAPS[name]
-        if verdict == "refuse":
-            raise ToolError(
-                f"{count} elements of type {name}: {text}",
-                kind="element_type_wrong",
-                where=f"*ELEMENT, TYPE={name}",
-                fix=fix,
-            )
-        yield f"{count} elements: {text}; {fix}"
-    yield from _incompatible_mode_warnings(source, quality)
-    yield from _plane_stress_warnings(source)
-
-
-def _incompatible_mode_warnings(source: Source, quality: Quality) -> Iterator[str]:
-    """Distorted C3D8I fail the patch test: stresses off by half, without a word."""
-    rows = np.flatnonzero((quality.type_names == "C3D8I") & (quality.scaled_jacobian_ratio < 0.95))
-    if not len(rows):
-        return
-    worst = float(quality.scaled_jacobian_ratio[rows].min())
-    text = (
-        f"{len(rows)} C3D8I elements are not box-shaped (scaled Jacobian down to {worst:.2f}): CalculiX "
-        "fails the patch test with them, stresses can be off by 50 %"
-    )
-    if worst < 0.8:
-        raise ToolError(
-            text,
-            kind="element_type_wrong",
-            where=f"element {quality.element_ids[rows[quality.scaled_jacobian_ratio[rows].argmin()]]}",
-            fix="use TYPE=C3D8 or, better, C3D20R",
-        )
-    yield f"{text}; use C3D20R"
 
 
 def _plane_stress_warnings(source: Source) -> Iterator[str]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from metaforge.adapters.calculix.answers import MaterialEcho
 from metaforge.adapters.calculix.arguments import MaterialChoice
-from metaforge.adapters.calculix.deck_checks import refuse_inverted
 from metaforge.adapters.calculix.deck_source import Source
+from metaforge.adapters.calculix.element_traps import element_warnings, refuse_inverted
 from metaforge.adapters.calculix.fields import number
 from metaforge.adapters.calculix.preparation import solids_only, split_by_set
 from metaforge.adapters.calculix.problem import MM2_S2K_PER_J_KGK, T_MM3_PER_KG_M3
@@ -83,7 +83,9 @@ def mesh_cad(
     )  # fmt: skip
 
 
-def mesh_from_deck(source: Source, material: Material | None, by_set: dict[str, Material]) -> Meshed:
+def mesh_from_deck(
+    source: Source, material: Material | None, by_set: dict[str, Material], *, mechanical: bool
+) -> Meshed:
     """Take the mesh of a file without *STEP, with the caller's material or the file's own.
 
     Raises:
@@ -94,6 +96,7 @@ def mesh_from_deck(source: Source, material: Material | None, by_set: dict[str, 
     mesh, warnings = solids_only(source.mesh, {name: name for name in own} if own else None)
     quality = measure(mesh)
     refuse_inverted(quality)
+    warnings += element_warnings(mesh, quality) if mechanical else ()
     if own:
         materials = own
         _refuse_uncovered(mesh, own)

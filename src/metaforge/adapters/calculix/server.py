@@ -111,7 +111,7 @@ class CalculixServer(McpToolServer):
             if source.has_step:
                 _refuse_beside_deck(material, materials, all_supports, all_loads)
                 return deck_run.run_complete_deck(source, load_case, analysis_type, outputs, picture, ctx)
-            part = meshed.mesh_from_deck(source, one, by_set)
+            part = meshed.mesh_from_deck(source, one, by_set, mechanical=analysis_type != "thermal")
             part.warnings.extend(_size_ignored(element_size_mm))
         if analysis_type == "thermal":
             part.warnings.extend(["supports play no part in a thermal analysis"] if all_supports else [])
@@ -196,7 +196,7 @@ class CalculixServer(McpToolServer):
                     f"{path} is a complete deck with its own *STEP: use calculix.run_fea, analysis_type thermal",
                     fields={"mesh_file": "an .inp mesh without *STEP"},
                 )
-            part = meshed.mesh_from_deck(source, one, by_set)
+            part = meshed.mesh_from_deck(source, one, by_set, mechanical=False)
             part.warnings.extend(_size_ignored(element_size_mm))
         request = thermal.ThermalRequest(
             all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
