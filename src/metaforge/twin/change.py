@@ -111,7 +111,7 @@ class Change:
         return records.record(self, kind, body, name, supersedes)
 
     def link(self, type: str, source: Node | str, target: Node | str, body: Mapping[str, Any] | None = None) -> Link:
-        """Link a node to exactly this revision of another; the same link twice is one.
+        """Link a node to exactly this revision of another; the same link (type, ends and body) twice is one.
 
         Args:
             type: such as depends_on, implements, valid_against.

@@ -21,9 +21,11 @@ def link(change: "Change", type: str, source: Node | str, target: Node | str, bo
     start = change.view[source] if isinstance(source, str) else source
     end = change.view[target] if isinstance(target, str) else target
     change_set = start.change_set if start.status is not Status.COMMITTED and start.status != Status.APPROVED else ""
+    content = dump(body, f"The link {type}").decode()
     same = change.transaction.row(
-        f"select {rows.LINK_COLUMNS} from links where source_node_id = ? and target_node_id = ? and type = ?",
-        start.node_id, end.node_id, type,
+        f"select {rows.LINK_COLUMNS} from links where source_node_id = ? and target_node_id = ? and type = ? "
+        "and body = ?",
+        start.node_id, end.node_id, type, content,
     )  # fmt: skip
     if same is not None:
         return rows.link_of(same)
@@ -36,7 +38,7 @@ def link(change: "Change", type: str, source: Node | str, target: Node | str, bo
         _INSERT,
         made.link_id, made.project_id, made.type, made.source_node_id, made.source_subject, made.source_revision,
         made.target_node_id, made.target_subject, made.target_revision, made.change_set, None, "", "",
-        dump(body, f"The link {type}").decode(), made.author, made.run_id, made.created_at,
+        content, made.author, made.run_id, made.created_at,
     )  # fmt: skip
     told = {"type": type, "target_node_id": end.node_id, "change_set": change_set}
     change.log(ChangeKind.LINK, ref=made.link_id, node_id=start.node_id, body=told, project_id=made.project_id)
