@@ -65,8 +65,8 @@ def postgres_server() -> Iterator[Any]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """Where a new store is: empty for the SQLite file in a test's own home, or the URL of a Postgres database."""
+    """Where a new store is: empty for the SQLite file in a test's own home, or the URL of an emptied Postgres."""
     if request.param == "sqlite":
         return ""
-    url: str = request.getfixturevalue("postgres_server").migrated()
+    url: str = request.getfixturevalue("postgres_server").clean()
     return url

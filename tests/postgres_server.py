@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-_TEMPLATE = "metaforge_template"
+_SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=32MB", "max_connections=60", "autovacuum=off")
 _START_SECONDS = 30.0
 _SET_PARENT_DEATH_SIGNAL = 1
 
@@ -34,7 +34,7 @@ def programs() -> Path | None:
 
 
 class Server:
-    """Makes databases, each with the present schema in it."""
+    """Makes databases."""
 
     def __init__(self, url: str) -> None:
         """Remember the server.
@@ -45,37 +45,38 @@ class Server:
         self._url = url
         self._numbers = count(1)
         self._made: list[str] = []
+        self._clean = ""
 
     def empty(self) -> str:
         """Create an empty database and return its URL."""
-        return self._create("template0")
+        name = f"metaforge_{os.getpid()}_{next(self._numbers)}"
+        self._run(f'create database "{name}" template template0')
+        self._made.append(name)
+        before, _, after = self._url.partition("://")
+        host, _, rest = after.partition("/")
+        return f"{before}://{host}/{name}" + ("?" + rest.partition("?")[2] if "?" in rest else "")
 
-    def migrated(self) -> str:
-        """Create a database with the present schema and return its URL; all are copied from one."""
+    def clean(self) -> str:
+        """Return the URL of the one database that has the present schema, every table of it emptied."""
         from metaforge.store.postgres import prepare
+        from metaforge.store.tables import METADATA
 
-        template = f"{_TEMPLATE}_{os.getpid()}"
-        if template not in self._made:
-            prepare(self._create("template0", template))
-        return self._create(template)
+        if not self._clean:
+            self._clean = self.empty()
+            prepare(self._clean)
+        else:
+            self._run(f"truncate {', '.join(METADATA.tables)} restart identity", self._clean)
+        return self._clean
 
     def drop_all(self) -> None:
         """Drop every database that was created here."""
         for name in self._made:
             self._run(f'drop database if exists "{name}" with (force)')
 
-    def _create(self, template: str, name: str = "") -> str:
-        name = name or f"metaforge_{os.getpid()}_{next(self._numbers)}"
-        self._run(f'create database "{name}" template "{template}"')
-        self._made.append(name)
-        before, _, after = self._url.partition("://")
-        host, _, rest = after.partition("/")
-        return f"{before}://{host}/{name}" + ("?" + rest.partition("?")[2] if "?" in rest else "")
-
-    def _run(self, statement: str) -> None:
+    def _run(self, statement: str, url: str = "") -> None:
         import psycopg
 
-        with psycopg.connect(self._url, autocommit=True) as connection:
+        with psycopg.connect(url or self._url, autocommit=True) as connection:
             connection.execute(statement.encode())
 
 
@@ -95,10 +96,10 @@ def serve(bin_folder: Path) -> Iterator[Server]:
              "--no-sync"],
             check=True, capture_output=True, cwd=folder, **as_user,
         )  # fmt: skip
-        settings = ("listen_addresses=", "fsync=off", "shared_buffers=32MB", "max_connections=60", "autovacuum=off")
+        arguments = [part for each in _SETTINGS for part in ("-c", each)]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
-                [bin_folder / "postgres", "-D", data, "-k", folder, *(part for each in settings for part in ("-c", each))],
+                [bin_folder / "postgres", "-D", data, "-k", folder, *arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, preexec_fn=_end_with_parent, **as_user,
             )  # fmt: skip
         try:

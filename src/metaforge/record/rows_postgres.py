@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from metaforge.store import postgres
-from metaforge.store.database import Database
+from metaforge.store.database import Database, StoreUnavailable
 
 if TYPE_CHECKING:
     import psycopg
@@ -83,7 +83,7 @@ class PostgresRowWriter:
         except (UnicodeDecodeError, psycopg.IntegrityError, psycopg.DataError):
             _undo(connection)
             return False
-        except postgres.StoreUnavailable:
+        except StoreUnavailable:
             _undo(connection)
             raise
         return True

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from metaforge.core.errors import ResourceUnreadable
 from metaforge.store.blobs import BlobStore
 from metaforge.store.transaction import Row
 from metaforge.twin.bodies import load
@@ -53,7 +54,7 @@ def node_of(row: Row, blobs: BlobStore) -> Node:
     Raises:
         ResourceUnreadable: the content of a long body is damaged or gone; the message names it by digest.
     """
-    body = load(blobs.read(row[4]) if row[4] else row[3])
+    body = load(_long_body(row[0], row[4], blobs) if row[4] else row[3])
     values: list[Any] = [
         *row[:3],
         body,
@@ -66,6 +67,17 @@ def node_of(row: Row, blobs: BlobStore) -> Node:
         row[22],
     ]
     return Node(*values)
+
+
+def _long_body(node_id: str, sha256: str, blobs: BlobStore) -> bytes:
+    try:
+        return blobs.read(sha256)
+    except KeyError:
+        raise ResourceUnreadable(
+            f"The content of node {node_id} is missing from the blobs below METAFORGE_HOME: SHA-256 {sha256}. Restore "
+            "it from a backup, or set METAFORGE_HOME to the folder it was written in",
+            sha256=sha256,
+        ) from None
 
 
 def item_of(row: Row, draft: Draft | None = None) -> Item:

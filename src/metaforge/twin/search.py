@@ -49,7 +49,9 @@ def _condition(view: "View", property: str, value: Any) -> tuple[str, list[Any]]
             "nodes.body_sha256 <> '' or (nodes.body <> '' and nodes.body::jsonb #> ?::text[] = ?::jsonb)",
             [steps, wanted],
         )
-    if isinstance(value, str | int | float):  # true and false are 1 and 0 there
+    if (
+        isinstance(value, str | int | float) and '"' not in property
+    ):  # its paths have no way to write a quote; true is 1 there
         path = "$" + "".join(f'."{step}"' for step in steps)
         return "nodes.body_sha256 <> '' or json_extract(nodes.body, ?) = ?", [path, value]
     return "1 = 1", []
