@@ -12,6 +12,7 @@ from pathlib import Path
 
 from metaforge.engine import processes
 from metaforge.engine.cgroups import Group
+from metaforge.tools.folder import EmptyFolder
 from metaforge.tools.guard import descendants
 
 _STDERR_BYTES = 64 << 10
@@ -48,6 +49,7 @@ class Box:
     ) -> None:
         self.pid = popen.pid
         self.output = output
+        self._output_check = EmptyFolder(output)
         self.output_inside = output_inside
         self.memory_mb = memory_mb
         self.max_processes = max_processes
@@ -65,6 +67,7 @@ class Box:
         self._removing: asyncio.Task[None] | None = None
         self._transports: list[asyncio.BaseTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
+        self._stdin_descriptor = -1
 
     async def open(self, on_stdout: Callable[[bytes], None], on_closed: Callable[[], None]) -> None:
         """Connect the pipes; `on_stdout` gets bytes as they come, `on_closed` is called at their end."""
@@ -75,12 +78,21 @@ class Box:
         errors, _ = await loop.connect_read_pipe(lambda: _Reading(self._keep_stderr, self._close_stderr), popen.stderr)
         writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, popen.stdin)
         self._stdin = writing
+        self._stdin_descriptor = popen.stdin.fileno()  # type: ignore[union-attr]
+        os.set_blocking(self._stdin_descriptor, False)
         self._transports = [reading, errors, writing]
 
     def write(self, data: bytes) -> None:
         """Send bytes to the worker's stdin, in the background."""
-        if self._stdin is not None and not self._stdin.is_closing():
-            self._stdin.write(data)
+        stdin = self._stdin
+        if stdin is None or stdin.is_closing():
+            return
+        if not stdin.get_write_buffer_size():
+            # Straight into the pipe where it takes all of it: an event loop's own way there costs as much again.
+            with suppress(BlockingIOError, BrokenPipeError):
+                data = data[os.write(self._stdin_descriptor, data) :]
+        if data:
+            stdin.write(data)
 
     def settle(self) -> None:
         """Note the namespace's first process, now that it exists: its end is the end of them all."""
@@ -109,6 +121,22 @@ class Box:
             if self.group is not None:
                 with suppress(OSError):
                     self.group.limit_memory(memory_mb)
+
+    def empty_output(self) -> None:
+        """Remove everything from the output folder; the next call finds it empty."""
+        try:
+            if self._output_check.is_empty():
+                return
+        except FileNotFoundError:
+            return
+        with os.scandir(self.output) as entries:
+            left = list(entries)
+        for entry in left:
+            if entry.is_dir(follow_symlinks=False):
+                remove_tree(Path(entry.path))
+            else:
+                with suppress(FileNotFoundError):
+                    os.unlink(entry.path)
 
     async def last_words(self) -> str:
         """Return the end of stderr, once all of it is here."""
@@ -237,15 +265,3 @@ def remove_tree(folder: Path) -> None:
                 with suppress(OSError):
                     path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def empty(folder: Path) -> None:
-    """Remove everything below a folder, and keep the folder."""
-    with os.scandir(folder) as entries:
-        left = list(entries)
-    for entry in left:
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(Path(entry.path))
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(entry.path)

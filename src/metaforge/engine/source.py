@@ -1,14 +1,12 @@
 """`ProcessSource`: the tools of one adapter, run in supervised processes of this machine."""
 
 import asyncio
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError, OverLimit
 from metaforge.engine import faults
-from metaforge.engine.box import empty
 from metaforge.engine.collect import Collection, Collector
 from metaforge.engine.health import WorkerReport, health_of
 from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, ProcessLauncher
@@ -167,9 +165,12 @@ class ProcessSource:
         box.limit_memory(limits.max_memory_mb or DEFAULT_MEMORY_MB)
         params = {
             "tool_id": tool.id, "arguments": arguments, "timeout_seconds": left, "call_id": invocation.call_id,
-            "trace_id": invocation.trace_id, "overwrite": invocation.overwrite, "output_dir": box.output_inside,
-            "max_cpu_seconds": cpu_seconds,
+            "output_dir": box.output_inside, "max_cpu_seconds": cpu_seconds,
         }  # fmt: skip
+        if invocation.overwrite:
+            params["overwrite"] = True
+        if invocation.trace_id:
+            params["trace_id"] = invocation.trace_id
         number = worker.request("tool/call", params, invocation.progress)
         future = worker.answer(number)
         timer = _expire(future, left)
@@ -234,8 +235,7 @@ class ProcessSource:
             await self.pool.discard(worker)
             self.pool.prestart()
             return
-        with suppress(FileNotFoundError):
-            empty(worker.box.output)
+        worker.box.empty_output()
         self.pool.release(worker)
 
     # -- health --------------------------------------------------------------------------------------------------

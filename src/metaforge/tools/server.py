@@ -5,6 +5,7 @@ cancelling a call means ending the process.
 """
 
 import asyncio
+import gc
 import inspect
 import os
 import shutil
@@ -25,6 +26,7 @@ from metaforge.protocol import jsonrpc
 from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, ToolContext
+from metaforge.tools.folder import EmptyFolder
 from metaforge.tools.guard import limit_cpu
 from metaforge.tools.manifest import Need
 from metaforge.tools.tool import MarkedTool
@@ -64,7 +66,8 @@ class McpToolServer:
         self._marked: dict[str, MarkedTool] = {}
         self._started = time.monotonic()
         self._last_invocation: datetime | None = None
-        self._scratch: Path | None = None
+        self._scratch: EmptyFolder | None = None
+        self._home = ""
         self._emit: Callable[[Message], None] = lambda message: None
         for method in (each for owner in (self, *groups) for each in _marked_methods(owner)):
             marked = MarkedTool(adapter_id, self.needs, method)
@@ -143,12 +146,12 @@ class McpToolServer:
         started = time.perf_counter()
         self._last_invocation = datetime.now(UTC)
         scratch = self._take_scratch()
-        ctx = self._context(request_id, params, scratch)
+        ctx = self._context(request_id, params, scratch.path)
         if params.get("max_cpu_seconds"):
             marked = self._marked.get(tool_id)
             limit_cpu(int(params["max_cpu_seconds"]), sealed=bool(marked and marked.mark.runs_caller_code))
-        previous = os.getcwd()
-        os.chdir(scratch)
+        previous = self._home or os.getcwd()
+        os.chdir(scratch.path)
         try:
             answer = await self._run(tool_id, arguments, ctx)
         except (InvalidArguments, UnknownTool, ToolError) as fault:
@@ -164,24 +167,23 @@ class McpToolServer:
             **answer,
         }
 
-    def _take_scratch(self) -> Path:
+    def _take_scratch(self) -> EmptyFolder:
         """Return an empty folder. One is kept from call to call: making and removing it costs more than an echo."""
         scratch, self._scratch = self._scratch, None
         if scratch is None:
-            scratch = Path(tempfile.mkdtemp(prefix="call-"))
-            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+            scratch = EmptyFolder(Path(tempfile.mkdtemp(prefix="call-")))
+            weakref.finalize(self, shutil.rmtree, scratch.path, ignore_errors=True)
         return scratch
 
-    def _put_scratch(self, scratch: Path) -> None:
+    def _put_scratch(self, scratch: EmptyFolder) -> None:
         try:
-            with os.scandir(scratch) as entries:
-                used = next(entries, None) is not None
+            if not scratch.is_empty():
+                shutil.rmtree(scratch.path, ignore_errors=True)
+            elif self._scratch is None:
+                self._scratch = scratch
         except OSError:
+            # The tool removed it, or made it unreadable: the next call gets another.
             return
-        if used:
-            shutil.rmtree(scratch, ignore_errors=True)
-        elif self._scratch is None:
-            self._scratch = scratch
 
     def _context(self, request_id: jsonrpc.RequestId, params: Message, scratch: Path) -> ToolContext:
         workspace = _folder(os.environ.get(WORKSPACE) or os.getcwd())
@@ -236,7 +238,10 @@ class McpToolServer:
                 pending = pending[os.write(descriptor, pending) :]
 
         self._emit = emit
+        self._home = os.getcwd()
         self.warm_up()
+        # What a kernel brings stays: looking through it for garbage again and again finds nothing.
+        gc.freeze()
         emit(jsonrpc.notification("worker/ready", {"adapter_id": self.adapter_id, "version": self.version}))
         with asyncio.Runner() as runner:
             drive = runner.run if self._may_wait() else _drive
@@ -295,16 +300,22 @@ def _answer_json(result: Any, marked: MarkedTool | None) -> Message:
     if not isinstance(result, Answer):
         data = marked.dump(result) if marked else dict(result)
         return {"data": data, "output_files": list(data.get("output_files", ()))}
-    return {
+    told: Message = {
         "data": marked.dump(result.data) if marked else dict(result.data),
         "output_files": [str(file.path) for file in result.files],
         "summary": result.summary,
-        "warnings": list(result.warnings),
-        "next_step": result.next_step,
-        "files": [{"path": str(f.path), "media_type": f.media_type, "role": f.role} for f in result.files],
-        "pictures": [{"path": str(p.path), "caption": p.caption} for p in result.pictures],
-        "programs": result.programs,
     }
+    if result.warnings:
+        told["warnings"] = list(result.warnings)
+    if result.next_step:
+        told["next_step"] = result.next_step
+    if result.files:
+        told["files"] = [{"path": str(f.path), "media_type": f.media_type, "role": f.role} for f in result.files]
+    if result.pictures:
+        told["pictures"] = [{"path": str(p.path), "caption": p.caption} for p in result.pictures]
+    if result.programs:
+        told["programs"] = result.programs
+    return told
 
 
 def _unexpected(request_id: jsonrpc.RequestId | None, kind: str, message: str) -> Message:
