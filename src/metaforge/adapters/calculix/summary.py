@@ -36,6 +36,8 @@ def _stress(answer: FeaAnswer) -> str:
         text += f", possibly singular ({peak.reason})"
         if peak.outside_mpa is not None:
             text += f"; {peak.outside_mpa:.4g} MPa outside that zone"
+        else:
+            text += "; nothing lies outside that zone: use a smaller element_size_mm"
     factor = answer.factor_of_safety_outside_zone if peak.possibly_singular else answer.factor_of_safety
     if factor is not None:
         text += f"; factor of safety against yield {factor:.3g}"
