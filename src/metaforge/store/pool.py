@@ -11,6 +11,8 @@ from metaforge.store.transaction import Transaction
 
 WRITE_SECONDS = 15.0
 _IDLE_COUNT = 4
+_CACHE_KB = 16 * 1024
+"""At most, for each connection: walks along links of a large project read their pages many times."""
 
 
 class SqlitePool:
@@ -100,6 +102,7 @@ def _connect(path: Path, *, synced: bool) -> sqlite3.Connection:
     )
     connection.execute("pragma foreign_keys = on")
     connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
+    connection.execute(f"pragma cache_size = -{_CACHE_KB}")
     return connection
 
 

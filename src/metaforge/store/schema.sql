@@ -140,11 +140,11 @@ CREATE TABLE links (
     CONSTRAINT fk_links_source_node_id FOREIGN KEY(source_node_id) REFERENCES nodes (node_id),
     CONSTRAINT fk_links_target_node_id FOREIGN KEY(target_node_id) REFERENCES nodes (node_id)
 );
+CREATE INDEX ix_links_outgoing ON links (source_subject, type, target_subject, change_set, source_revision, source_node_id);
+CREATE INDEX ix_links_incoming ON links (target_subject, type, source_subject, change_set, source_revision, source_node_id);
 CREATE INDEX ix_links_project_id ON links (project_id);
 CREATE INDEX ix_links_source_node_id ON links (source_node_id);
-CREATE INDEX ix_links_source_subject_type_target_subject ON links (source_subject, type, target_subject);
 CREATE INDEX ix_links_target_node_id ON links (target_node_id);
-CREATE INDEX ix_links_target_subject_type_source_subject ON links (target_subject, type, source_subject);
 CREATE TABLE sessions (
     session_id VARCHAR NOT NULL,
     project_id VARCHAR NOT NULL,

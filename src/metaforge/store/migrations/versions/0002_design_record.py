@@ -146,15 +146,13 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["target_node_id"], ["nodes.node_id"], name="fk_links_target_node_id"),
         sa.PrimaryKeyConstraint("link_id", name="pk_links"),
     )
+    ends = {"outgoing": ("source_subject", "target_subject"), "incoming": ("target_subject", "source_subject")}
+    for way, (start, end) in ends.items():
+        columns = [start, "type", end, "change_set", "source_revision", "source_node_id"]
+        op.create_index(f"ix_links_{way}", "links", columns)
     op.create_index("ix_links_project_id", "links", ["project_id"])
     op.create_index("ix_links_source_node_id", "links", ["source_node_id"])
-    op.create_index(
-        "ix_links_source_subject_type_target_subject", "links", ["source_subject", "type", "target_subject"]
-    )
     op.create_index("ix_links_target_node_id", "links", ["target_node_id"])
-    op.create_index(
-        "ix_links_target_subject_type_source_subject", "links", ["target_subject", "type", "source_subject"]
-    )
     op.create_table(
         "sessions",
         sa.Column("session_id", sa.String(), nullable=False),
