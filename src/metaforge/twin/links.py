@@ -52,33 +52,41 @@ REQUIREMENT = "requirement"
 NOT_RESTING = (LinkType.SUPERSEDES,)
 """Types along which nothing rests on anything: never suspect, not part of an impact."""
 
-LIVE = (
-    "(links.source_revision is null or links.source_revision = coalesce(source_draft.revision, source.head_revision))"
-    " and not exists (select 1 from links newer"
-    " where newer.target_node_id = links.source_node_id and newer.type = 'supersedes' and newer.change_set in ('', ?))"
+_REPLACED = (
+    "exists (select 1 from links newer where newer.target_node_id = links.source_node_id "
+    "and newer.type = 'supersedes' and newer.change_set in ('', ?))"
 )
-"""The condition that a link's source counts: it is what the reader reads as current, or a record not replaced. Its
-value is the reader's run; it needs SOURCE joined."""
+_HEAD = "(select head_revision from items where items.item_id = links.source_subject)"
+_DRAFT = "(select revision from drafts where drafts.item_id = links.source_subject and drafts.run_id = ?)"
 
-SOURCE = (
-    " left join items source on source.item_id = links.source_subject"
-    " left join drafts source_draft on source_draft.item_id = links.source_subject and source_draft.run_id = ?"
-)
+
+def live(run_id: str) -> tuple[str, tuple[str, ...]]:
+    """Return the condition that a link's source counts, and its values.
+
+    It counts when it is what the reader reads as current, or a record that no other has replaced.
+
+    Args:
+        run_id: the reader's.
+    """
+    current, values = (f"coalesce({_DRAFT}, {_HEAD})", (run_id, run_id)) if run_id else (_HEAD, ("",))
+    return (
+        f"(case when links.source_revision is null then not {_REPLACED} else links.source_revision = {current} end)",
+        values,
+    )
+
 
 _SUSPECT = (
     f"select {rows.prefixed(rows.LINK_COLUMNS, 'links')}, target.key, target_node.status, "
-    "coalesce(target_draft.node_id, target.head_node_id), coalesce(target_draft.revision, target.head_revision) "
+    "coalesce(target_draft.node_id, target.head_node_id) "
     "from links join items target on target.item_id = links.target_subject "
     "join nodes target_node on target_node.node_id = links.target_node_id "
-    "left join drafts target_draft on target_draft.item_id = target.item_id and target_draft.run_id = ?"
-    + SOURCE
-    + " where {scope} and links.change_set in ('', ?) and links.type <> 'supersedes' "
+    "left join drafts target_draft on target_draft.item_id = target.item_id and target_draft.run_id = ? "
+    "where {scope} and links.change_set in ('', ?) and links.type <> 'supersedes' "
     "and links.source_subject <> links.target_subject "
     "and coalesce(links.reviewed_revision, 0) < coalesce(target_draft.revision, target.head_revision, 1) "
     "and (links.target_revision < coalesce(target_draft.revision, target.head_revision) "
-    "or target_node.status in ('rejected', 'abandoned')) and "
-    + LIVE
-    + " order by target.key, links.created_at, links.link_id"
+    "or target_node.status in ('rejected', 'abandoned')) and {live} "
+    "order by target.key, links.created_at, links.link_id"
 )
 
 
@@ -116,14 +124,15 @@ def suspects(view: "View", subject: str = "") -> list[Suspect]:
     """
     run_id, project_id = view.reader.run_id, view.reader.project_id
     scope, value = ("links.target_subject = ?", subject) if subject else ("links.project_id = ?", project_id)
-    found = view.transaction.rows(_SUSPECT.format(scope=scope), run_id, run_id, value, run_id, run_id)
+    condition, values = live(run_id)
+    found = view.transaction.rows(_SUSPECT.format(scope=scope, live=condition), run_id, value, run_id, *values)
     width = rows.LINK_COLUMNS.count(",") + 1
     links = [(rows.link_of(row[:width]), *row[width:]) for row in found]
-    wanted = {link.source_node_id for link, *_ in links} | {node_id for *_, node_id, _ in links if node_id}
+    wanted = {link.source_node_id for link, *_ in links} | {node_id for *_, node_id in links if node_id}
     wanted |= {link.target_node_id for link, *_ in links if REQUIREMENT in link.body}
     nodes = view.nodes(sorted(wanted))
     made = []
-    for link, key, status, node_id, _ in links:
+    for link, key, status, node_id in links:
         source, current = nodes.get(link.source_node_id), nodes.get(node_id or "")
         if source is None or _same_requirement(link, nodes.get(link.target_node_id), current):
             continue
