@@ -11,8 +11,8 @@ from metaforge.store.transaction import Transaction
 
 WRITE_SECONDS = 15.0
 _IDLE_COUNT = 4
-_CACHE_KB = 16 * 1024
-"""At most, for each connection: walks along links of a large project read their pages many times."""
+_READ_CACHE_KB = 32 * 1024
+"""At most, for each reading connection: walks along links of a large project read their pages many times."""
 
 
 class SqlitePool:
@@ -78,7 +78,7 @@ class SqlitePool:
                 if held.identity == there:
                     return held
                 held.connection.close()  # the file was replaced: what is written there would be lost
-        return _Held(_connect(self._path, synced=kind != "unsynced"), _identity(self._path))
+        return _Held(_connect(self._path, kind), _identity(self._path))
 
     def _give_back(self, kind: str, held: "_Held") -> None:
         with self._lock:
@@ -96,13 +96,14 @@ class _Held:
         self.identity = identity
 
 
-def _connect(path: Path, *, synced: bool) -> sqlite3.Connection:
+def _connect(path: Path, kind: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=WRITE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     connection.execute("pragma foreign_keys = on")
-    connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
-    connection.execute(f"pragma cache_size = -{_CACHE_KB}")
+    connection.execute(f"pragma synchronous = {'normal' if kind == 'unsynced' else 'full'}")
+    if kind == "read":
+        connection.execute(f"pragma cache_size = -{_READ_CACHE_KB}")
     return connection
 
 
