@@ -8,8 +8,8 @@ from metaforge.core.errors import ToolError
 from metaforge.twin.bodies import load
 from metaforge.twin.links import REQUIREMENT, LinkType
 from metaforge.twin.model import Node
-from metaforge.twin.trace import node_row, reach
-from metaforge.twin.view import VISIBLE
+from metaforge.twin.trace import node_row, walk
+from metaforge.twin.view import VISIBLE, Direction
 
 if TYPE_CHECKING:
     from metaforge.twin.view import View
@@ -81,42 +81,52 @@ def impact(view: "View", ref: str, way: Way = "up", depth: int = DEFAULT_DEPTH, 
             f"depth {depth} is outside 1 to {MAX_DEPTH}", kind="depth_out_of_range", fix=f"Give 1 to {MAX_DEPTH}"
         )
     root = view[ref]
-    found = reach(view, root.subject, "incoming" if way == "up" else "outgoing", depth, limit=20 * limit)
-    found.pop(root.subject, None)
-    nearest = sorted(found, key=lambda subject: (found[subject], subject))
-    hits = _hits(view, nearest[:limit], found)
+    found = _hits(view, root.subject, "incoming" if way == "up" else "outgoing", depth, 20 * limit)
+    hits = sorted(found, key=_order)[:limit]
     touched = _requirements(view, [hit.node_id for hit in hits if hit.revision is None]) if way == "up" else ()
-    return Impact(root, way, depth, hits, touched, len(nearest) > limit)
+    return Impact(root, way, depth, tuple(hits), touched, len(found) > limit)
+
+
+def _order(hit: Hit) -> tuple[int, str, str]:
+    return (hit.depth, hit.kind, hit.item_key or hit.node_id)
 
 
 _ITEMS = (
-    "select item_id, head_node_id, kind, name, key, head_revision from items "
-    "where head_node_id is not null and item_id in "
+    " select reach.subject, items.head_node_id, items.kind, items.name, items.key, items.head_revision, reach.depth "
+    "from reach left join items on items.item_id = reach.subject limit ?"
 )
 _ITEMS_IN_RUN = (
-    "select items.item_id, nodes.node_id, nodes.kind, nodes.name, nodes.item_key, nodes.revision from items "
-    "left join drafts on drafts.item_id = items.item_id and drafts.run_id = ? "
-    "join nodes on nodes.node_id = coalesce(drafts.node_id, items.head_node_id) where items.item_id in "
+    " select reach.subject, nodes.node_id, nodes.kind, nodes.name, nodes.item_key, nodes.revision, reach.depth "
+    "from reach left join items on items.item_id = reach.subject "
+    "left join drafts on drafts.item_id = reach.subject and drafts.run_id = ? "
+    "left join nodes on nodes.node_id = coalesce(drafts.node_id, items.head_node_id) limit ?"
 )
 
 
-def _hits(view: "View", subjects: Sequence[str], depths: dict[str, int]) -> tuple[Hit, ...]:
+def _hits(view: "View", subject: str, direction: Direction, depth: int, limit: int) -> list[Hit]:
     run_id = view.reader.run_id
-    queries = [
-        (_ITEMS_IN_RUN if run_id else _ITEMS, [run_id] if run_id else []),
-        ("select node_id, node_id, kind, name, item_key, revision from nodes where item_id is null "
-         f"and {VISIBLE} and node_id in ", [run_id]),
-    ]  # fmt: skip
-    made: list[Hit] = []
-    for query, values in queries:
-        for start in range(0, len(subjects), _PART):
-            part = subjects[start : start + _PART]
-            found = view.transaction.rows(f"{query}({', '.join('?' * len(part))})", *values, *part)
-            made += [Hit._make((*row, depths[row[0]])) for row in found]
-        there = {hit.subject for hit in made}
-        subjects = [subject for subject in subjects if subject not in there]
-    made.sort(key=lambda hit: (hit.depth, hit.kind, hit.ref))
-    return tuple(made)
+    query, values = walk(run_id, subject, direction, depth, live=True)
+    if run_id:
+        found = view.transaction.each(query + _ITEMS_IN_RUN, *values, run_id, limit)
+    else:
+        found = view.transaction.each(query + _ITEMS, *values, limit)
+    made: dict[str, Hit] = {}
+    for row in found:
+        before = made.get(row[0])
+        if before is None or row[6] < before.depth:
+            made[row[0]] = Hit._make(row)
+    made.pop(subject, None)
+    records = {subject: hit.depth for subject, hit in made.items() if hit.node_id is None}
+    subjects = list(records)
+    for start in range(0, len(subjects), _PART):
+        part = subjects[start : start + _PART]
+        query = (
+            f"select node_id, kind, name, item_key from nodes where item_id is null and {VISIBLE} "
+            f"and node_id in ({', '.join('?' * len(part))})"
+        )
+        for node_id, kind, name, key in view.transaction.rows(query, run_id, *part):
+            made[node_id] = Hit(node_id, node_id, kind, name, key, None, records[node_id])
+    return [hit for hit in made.values() if hit.node_id is not None]
 
 
 def _requirements(view: "View", node_ids: Sequence[str]) -> tuple[str, ...]:

@@ -174,28 +174,38 @@ def reach(
         live: whether only links count whose source is current, not those of earlier revisions and replaced records.
         limit: stop after this many steps.
     """
-    run_id, step = view.reader.run_id, _STEPS[direction]
+    query, values = walk(view.reader.run_id, subject, direction, depth, types, live=live)
+    found: dict[str, int] = {}
+    for each, far in view.transaction.each(f"{query} select subject, depth from reach limit ?", *values, limit):
+        if far < found.get(each, MAX_SUBJECTS):
+            found[each] = far
+    return found
+
+
+def walk(
+    run_id: str, subject: str, direction: Direction, depth: int, types: Sequence[str] = (), *, live: bool
+) -> tuple[str, list[Any]]:
+    """Return the table expression `reach (subject, depth)` of a walk along links, nearest first, and its values.
+
+    What several ways of different length lead to is in it once for each length.
+    """
+    start, condition = _STEPS[direction]
     conditions = ["reach.depth < ?", "links.change_set in ('', ?)"]
-    values: list[Any] = [depth, run_id]
+    values: list[Any] = [subject, depth, run_id]
     if types:
         conditions.append(f"links.type in ({', '.join('?' * len(types))})")
         values += types
     else:
         conditions.append("links.type <> 'supersedes'")
     if live:
-        condition, more = live_only(run_id)
-        conditions.append(condition)
+        counts, more = live_only(run_id)
+        conditions.append(counts)
         values += more
     query = (
         "with recursive reach (subject, depth) as (select cast(? as varchar), 0 union "
-        f"select {step[0]}, reach.depth + 1 from reach join links on {step[1]} where {' and '.join(conditions)}) "
-        "select subject, depth from reach limit ?"
+        f"select {start}, reach.depth + 1 from reach join links on {condition} where {' and '.join(conditions)})"
     )
-    found: dict[str, int] = {}
-    for each, far in view.transaction.each(query, subject, *values, limit):
-        if far < found.get(each, MAX_SUBJECTS):
-            found[each] = far
-    return found
+    return query, values
 
 
 _STEPS = {
