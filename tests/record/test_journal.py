@@ -22,7 +22,7 @@ def test_lines_come_back_in_order_across_any_number_of_reads(tmp_path: Path, mon
     batches = list(journal.batches(0))
 
     assert [line for batch in batches for line in batch.lines] == written
-    assert batches[-1].end_offset == journal.size_bytes == journal.path.stat().st_size
+    assert batches[-1].end_offset == journal.size_bytes
     assert lines_of(journal, batches[2].end_offset) == written[sum(len(batch.lines) for batch in batches[:3]) :]
     journal.close()
 
@@ -71,6 +71,7 @@ def test_a_new_journal_that_someone_takes_for_dead_is_left_to_him(
 
 
 def test_a_short_write_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_promises_room", lambda folder: False)
     journal = Journal.create(tmp_path)
     journal.append(b"first")
     real = os.write
@@ -93,3 +94,52 @@ def test_a_journal_is_private(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path / "journal")
     assert journal.path.stat().st_mode & 0o777 == 0o600
     journal.close()
+
+
+@pytest.fixture
+def mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    monkeypatch.setattr(room, "_promises_room", lambda folder: True)
+    monkeypatch.setattr(room, "ROOM_BYTES", 4096)
+    return Journal.create(tmp_path)
+
+
+def test_a_mapped_journal_grows_when_its_room_is_used_up(mapped: Journal) -> None:
+    written = [b"%d " % number + b"x" * 100 for number in range(200)]
+    for line in written:
+        mapped.append(line)
+    assert lines_of(mapped) == written
+    assert mapped.path.stat().st_size == 24576
+    mapped.close()
+
+
+def test_room_that_was_never_used_is_no_line_of_a_dead_process(mapped: Journal, tmp_path: Path) -> None:
+    mapped.append(b"one")
+    mapped.append(b"two")
+    content = mapped.path.read_bytes()
+    assert content == b"one\ntwo\n".ljust(4096, b"\0")
+    mapped.close()
+    (tmp_path / "9-killed.jsonl").write_bytes(content[:7] + bytes(4089))
+    (killed,) = [journal for journal in dead_journals(tmp_path) if journal.path.name == "9-killed.jsonl"]
+    assert lines_of(killed) == [b"one"]
+    assert lines_of(killed, at_end=True) == [b"one", b"two"]
+    killed.close()
+
+
+def test_an_emptied_mapped_journal_starts_anew(mapped: Journal) -> None:
+    for _ in range(3):
+        for number in range(60):
+            mapped.append(b"%d " % number + b"x" * 100)
+        mapped.empty()
+        assert lines_of(mapped) == []
+        assert mapped.path.stat().st_size == 4096
+    mapped.append(b"next")
+    mapped.empty()
+    mapped.append(b"last")
+    assert lines_of(mapped) == [b"last"]
+    mapped.close()
+
+
+def test_a_journal_that_is_closed_keeps_no_room(mapped: Journal) -> None:
+    mapped.append(b"x")
+    mapped.close()
+    assert mapped.path.read_bytes() == b"x\n"

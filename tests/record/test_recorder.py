@@ -29,7 +29,7 @@ def test_an_appended_call_is_in_the_journal_at_once_and_in_the_database_after_a_
     recorder.append(make("a"))
 
     (journal,) = (home / "journal").iterdir()
-    assert journal.read_bytes() == make("a").line() + b"\n"
+    assert journal.read_bytes().rstrip(b"\0") == make("a").line() + b"\n"
     assert not (home / "metaforge.db").exists()
 
     assert recorder.flush(30)
@@ -102,7 +102,7 @@ def test_a_long_journal_is_cut_back_once_it_is_stored(
         recorder.append(make(str(number)))
     assert recorder.flush(30)
     (journal,) = (home / "journal").iterdir()
-    assert journal.stat().st_size == 0
+    assert journal.read_bytes().rstrip(b"\0") == b""
 
     recorder.append(make("next"))
     assert recorder.flush(30)

@@ -53,7 +53,7 @@ def test_a_full_disk_stops_no_call_and_is_told_and_nothing_is_lost_once_there_is
     assert recorder.flush(30)
 
     filler = fill(small_disk)
-    for number in range(100):
+    for number in range(400):
         recorder.append(make(f"full-{number}", summary="s" * 3000))
     assert not recorder.flush(30)
     told = " ".join(recorder.problems())
@@ -65,7 +65,7 @@ def test_a_full_disk_stops_no_call_and_is_told_and_nothing_is_lost_once_there_is
     assert recorder.flush(30)
     assert recorder.problems() == ()
     found = {call.call_id for call in CallLog(database, recorder).list_calls(1000)}
-    assert found == {"before", "after"} | {f"full-{number}" for number in range(100)}
+    assert found == {"before", "after"} | {f"full-{number}" for number in range(400)}
     assert recorder._set_aside == []  # stored once, not held for ever
     assert capfd.readouterr().err.count("call_journal_failed") <= 1
     recorder.close(30)
