@@ -16,6 +16,8 @@ class Telemetry:
         started = time.perf_counter()
         ending = OK
         try:
+            if not spans.enabled():
+                return await proceed(call)
             with spans.span("tools/call", {"tool_id": call.tool_id, "call_id": call.id}, call.trace_id) as span:
                 if span.traceparent:
                     call = replace(call, trace_id=span.traceparent)

@@ -2,9 +2,11 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from metaforge.core.build import build
 from metaforge.core.errors import FailureMode, ToolError, UnknownTool
 from metaforge.engine import faults
 from metaforge.engine.outcome import outcome_of
@@ -54,17 +56,16 @@ class LocalSource:
         if run is None:
             run = self._runs[tool.id] = self._runner(tool)
         result = run(arguments, invocation)
-        if inspect.isawaitable(result):
-            try:
-                async with asyncio.timeout(invocation.timeout_seconds):
-                    result = await result
-            except TimeoutError:
-                raise faults.deadline_passed(invocation.timeout_seconds, 0.0) from None
+        if inspect.iscoroutine(result):
+            result = await _within(invocation.timeout_seconds, result)
         return result if isinstance(result, Outcome) else self._outcome(tool, result)
 
     def _runner(self, tool: Tool) -> Run:
         server = self.server
         if (marked := server.marked(tool.id)) is not None:
+            if marked.takes_plain_json:
+                # The input schema has been held against them: there is nothing left to convert.
+                return lambda arguments, ctx: marked.method(ctx, **arguments)
             return lambda arguments, ctx: marked.method(ctx, **marked.validate(arguments))
         if (handler := server.handler(tool.id)) is not None:
             if len(inspect.signature(handler).parameters) > 1:
@@ -81,7 +82,9 @@ class LocalSource:
                 f"{tool.id} runs inside the server and has no output folder to write files to",
                 kind="adapter_fault", failure_mode=FailureMode.ENVIRONMENT,
             )  # fmt: skip
-        return Outcome(
+        return build(
+            Outcome,
+            meta={},
             data=marked.dump(result.data) if marked else dict(result.data),
             summary=result.summary,
             warnings=tuple(result.warnings),
@@ -104,3 +107,40 @@ class LocalSource:
 
     async def close(self) -> None:
         """Nothing to end."""
+
+
+class _Rest:
+    """What is left of a coroutine that has waited for the first time, to be awaited in the same task."""
+
+    __slots__ = ("_coroutine", "_waits_for")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waits_for = self._waits_for
+        while True:
+            try:
+                sent = yield waits_for
+            except BaseException as fault:  # noqa: BLE001 - handed on to whoever waits
+                advance = partial(self._coroutine.throw, fault)
+            else:
+                advance = partial(self._coroutine.send, sent)
+            try:
+                waits_for = advance()
+            except StopIteration as end:
+                return end.value
+
+
+async def _within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await a coroutine with a deadline; one that never waits pays for no timer."""
+    try:
+        waits_for = coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    try:
+        async with asyncio.timeout(seconds):
+            return await _Rest(coroutine, waits_for)
+    except TimeoutError:
+        raise faults.deadline_passed(seconds, 0.0) from None

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import GenericAlias
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import GenericAlias, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
@@ -120,6 +120,13 @@ class MarkedTool:
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.method)
 
+    @cached_property
+    def takes_plain_json(self) -> bool:
+        """Whether JSON values that fit the schema are the method's own arguments, with nothing to convert."""
+        hints = get_type_hints(self.method)
+        wanted = [hints[name] for name in inspect.signature(self.method).parameters if name != "ctx"]
+        return all(_is_plain(hint) for hint in wanted)
+
     def manifest(self) -> ToolManifest:
         """Return the tool's documented description with both schemas."""
         mark = self.mark
@@ -161,6 +168,13 @@ class MarkedTool:
         """Return the tool's data as JSON-ready fields."""
         dumped: dict[str, Any] = self.result_type.dump_python(data, mode="json", exclude_none=True)
         return dumped
+
+
+def _is_plain(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return all(_is_plain(each) for each in get_args(hint))
+    # An integer would stay one where the method says float.
+    return hint in (str, int, bool, type(None))
 
 
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+)$")
