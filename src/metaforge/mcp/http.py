@@ -69,7 +69,7 @@ class HttpServer:
         """Begin to serve in the running event loop, and to end idle sessions."""
         self._loop = asyncio.get_running_loop()
         self._requests.start()
-        self._sweep = self._loop.call_later(self._sweep_seconds, self._expire)
+        self._await_sweep()
 
     def stop(self) -> None:
         """Withdraw every call and close every stream, so that connections can end."""
@@ -82,7 +82,10 @@ class HttpServer:
 
     def _expire(self) -> None:
         self._sessions.expire(self._loop.time())
-        self.start()
+        self._await_sweep()
+
+    def _await_sweep(self) -> None:
+        self._sweep = self._loop.call_later(self._sweep_seconds, self._expire)
 
     # -- the way in ------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.revisions import Dialect
 from metaforge.protocol.stateless import http_status
 
-WATCH_SECONDS = 0.05
-"""A call that takes longer is watched for a client that goes away; a shorter one is not worth the watcher."""
+WATCH_SECONDS = 0.03
+"""A call that lasts one to two of these is watched for a client that goes away; a shorter one is not worth it."""
 
 
 class Requests:
@@ -25,11 +25,13 @@ class Requests:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._loop: asyncio.AbstractEventLoop
+        self._watch: Watch
         self.in_flight: set[Exchange] = set()
 
     def start(self) -> None:
         """Begin to serve in the running event loop."""
         self._loop = asyncio.get_running_loop()
+        self._watch = Watch(self._loop)
 
     def cancel_all(self) -> None:
         """Withdraw every request."""
@@ -54,14 +56,14 @@ class Requests:
         self.in_flight.add(exchange)
         if is_cancellable:
             calls[exchange.id] = exchange
-        watch = Watch(exchange, receive, self._loop)
+        self._watch.begin(exchange, receive)
         try:
             answer = await self._dispatcher.answer(exchange)
         except asyncio.CancelledError:
             if not exchange.cancelled:
                 raise
         finally:
-            watch.stop()
+            self._watch.end(exchange)
             self.in_flight.discard(exchange)
             if is_cancellable:
                 calls.pop(exchange.id, None)
@@ -88,25 +90,33 @@ class Requests:
 
 
 class Watch:
-    """Cancels a call when its client goes away; begins to look only after a while."""
+    """Cancels calls whose client goes away. One timer looks after all: most calls end before it strikes."""
 
-    __slots__ = ("_exchange", "_loop", "_receive", "_task", "_timer")
-
-    def __init__(self, exchange: Exchange, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
-        self._exchange = exchange
-        self._receive = receive
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._task: asyncio.Task[None] | None = None
-        self._timer = loop.call_later(WATCH_SECONDS, self._begin)
+        self._young: dict[Exchange, Receive] = {}
+        self._watchers: dict[Exchange, asyncio.Task[None]] = {}
+        self._due: set[Exchange] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
-    def _begin(self) -> None:
-        self._task = self._loop.create_task(when_gone(self._receive, self._exchange.cancel))
+    def begin(self, exchange: Exchange, receive: Receive) -> None:
+        """Watch a call, from the second strike of the timer that it sees."""
+        self._young[exchange] = receive
+        if self._timer is None:
+            self._timer = self._loop.call_later(WATCH_SECONDS, self._strike)
 
-    def stop(self) -> None:
-        """Look no longer."""
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+    def end(self, exchange: Exchange) -> None:
+        """Look no longer: the call has ended."""
+        self._young.pop(exchange, None)
+        if self._watchers and (watcher := self._watchers.pop(exchange, None)) is not None:
+            watcher.cancel()
+
+    def _strike(self) -> None:
+        for exchange in self._due & self._young.keys():
+            watching = when_gone(self._young.pop(exchange), exchange.cancel)
+            self._watchers[exchange] = self._loop.create_task(watching)
+        self._due = set(self._young)
+        self._timer = self._loop.call_later(WATCH_SECONDS, self._strike) if self._young else None
 
 
 async def when_gone(receive: Receive, act: Callable[[], None]) -> None:
