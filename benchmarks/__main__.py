@@ -26,6 +26,7 @@ BENCHMARKS = {
     "cad": "the first CAD box, and a warm one",
     "beside_cad": "cheap calls while a CAD script works",
     "demo": "the bracket demo against a bare script",
+    "twin_writes": "revision writes from eight processes, and memory over many",
 }
 
 

@@ -5,6 +5,7 @@ writes as lock errors. Design data is synced to disk at each commit; call record
 their last seconds and nothing else.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -37,12 +38,10 @@ class Database:
         self._lock = threading.Lock()
         self._ready = False
         self._pool: SqlitePool | PostgresPool | None = None
-        self._engines: dict[str, Engine] = {}
-
-    @property
-    def is_postgres(self) -> bool:
+        self._file = ""
+        self.is_postgres = postgres.is_postgres(url)
         """Whether the store is a Postgres database."""
-        return postgres.is_postgres(self._url)
+        self._engines: dict[str, Engine] = {}
 
     @property
     def url(self) -> str:
@@ -88,12 +87,14 @@ class Database:
         Raises:
             StoreUnavailable: the database cannot be used or is kept by another writer for 15 s.
         """
-        self.prepare()
-        if self._pool is None:
-            self._open_pool()
-        assert self._pool is not None
-        with self._explained(), self._pool.transaction(write=write, durable=durable) as transaction:
-            yield transaction
+        pool = self._opened_pool()
+        try:
+            with pool.transaction(write=write, durable=durable) as transaction:
+                yield transaction
+        except Exception as fault:
+            if (inner := _of_driver(fault)) is None:
+                raise
+            raise self._explanation(inner) from None
 
     def record_connection(self) -> sqlite3.Connection:
         """Return a connection of the standard library for appending records: autocommit, not synced at commit."""
@@ -132,17 +133,24 @@ class Database:
         try:
             yield
         except Exception as fault:
-            inner = _of_driver(fault)
-            if inner is None:
+            if (inner := _of_driver(fault)) is None:
                 raise
-            if self.is_postgres:
-                raise postgres.explanation(self._url, inner) from None
-            raise schema.explained(self.path, inner) from None
+            raise self._explanation(inner) from None
 
-    def _open_pool(self) -> None:
+    def _explanation(self, fault: BaseException) -> StoreUnavailable:
+        return postgres.explanation(self._url, fault) if self.is_postgres else schema.explained(self.path, fault)
+
+    def _opened_pool(self) -> SqlitePool | PostgresPool:
+        """Return the pool of a store that is ready; an SQLite file that vanished is made anew."""
+        pool = self._pool
+        if pool is not None and (self.is_postgres or os.path.exists(self._file)):
+            return pool
+        self.prepare()
         with self._lock:
             if self._pool is None:
                 self._pool = PostgresPool(self._url) if self.is_postgres else SqlitePool(self.path)
+                self._file = "" if self.is_postgres else str(self.path)
+            return self._pool
 
     def _engine(self, begin: str) -> "Engine":
         self.prepare()

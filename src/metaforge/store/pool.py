@@ -19,7 +19,7 @@ class SqlitePool:
     """Connections of one process to one file. Readers as many as there are threads, one writer at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = str(path)
         self._lock = threading.Lock()
         self._idle: dict[str, list[_Held]] = {"read": [], "write": [], "unsynced": []}
         # Waiting here in turn is fairer than SQLite's own waiting, which is a lottery.
@@ -32,17 +32,25 @@ class SqlitePool:
         Raises:
             sqlite3.Error: the database refuses, or another process wrote for 15 s.
         """
-        if not write:
-            with self._open("read", "begin") as transaction:
-                yield transaction
-            return
-        if not self._turn.acquire(timeout=WRITE_SECONDS):
+        if write and not self._turn.acquire(timeout=WRITE_SECONDS):
             raise sqlite3.OperationalError("database is locked by another thread of this process")
         try:
-            with self._open("write" if durable else "unsynced", "begin immediate") as transaction:
-                yield transaction
+            kind = "read" if not write else "write" if durable else "unsynced"
+            held = self._take(kind)
+            connection = held.connection
+            try:
+                connection.execute("begin immediate" if write else "begin")
+                yield Transaction(connection, postgres=False)
+                connection.execute("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("rollback")
+                raise
+            finally:
+                self._give_back(kind, held)
         finally:
-            self._turn.release()
+            if write:
+                self._turn.release()
 
     def close(self) -> None:
         """Close what is idle; what is in use closes when it is given back."""
@@ -50,25 +58,6 @@ class SqlitePool:
             for held in (each for every in self._idle.values() for each in every):
                 held.connection.close()
             self._idle = {kind: [] for kind in self._idle}
-
-    @contextmanager
-    def _open(self, kind: str, begin: str) -> Iterator[Transaction]:
-        held = self._take(kind)
-        connection = held.connection
-        try:
-            connection.execute(begin)
-            yield Transaction(connection, postgres=False)
-            connection.execute("commit")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("rollback")
-            if connection.in_transaction:
-                connection.close()
-                held = None  # type: ignore[assignment]
-            raise
-        finally:
-            if held is not None:
-                self._give_back(kind, held)
 
     def _take(self, kind: str) -> "_Held":
         there = _identity(self._path)
@@ -81,10 +70,11 @@ class SqlitePool:
         return _Held(_connect(self._path, kind), _identity(self._path))
 
     def _give_back(self, kind: str, held: "_Held") -> None:
-        with self._lock:
-            if len(self._idle[kind]) < _IDLE_COUNT:
-                self._idle[kind].append(held)
-                return
+        if not held.connection.in_transaction:
+            with self._lock:
+                if len(self._idle[kind]) < _IDLE_COUNT:
+                    self._idle[kind].append(held)
+                    return
         held.connection.close()
 
 
@@ -96,7 +86,7 @@ class _Held:
         self.identity = identity
 
 
-def _connect(path: Path, kind: str) -> sqlite3.Connection:
+def _connect(path: str, kind: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=WRITE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
@@ -107,7 +97,7 @@ def _connect(path: Path, kind: str) -> sqlite3.Connection:
     return connection
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except FileNotFoundError:

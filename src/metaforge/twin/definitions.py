@@ -1,7 +1,6 @@
 """Write revisions: which item a definition belongs to is settled in `resolution`, the writing is here."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import ToolError
@@ -11,7 +10,7 @@ from metaforge.twin.kinds import definition_of
 from metaforge.twin.model import ChangeKind, Item, Node, Run, Status
 from metaforge.twin.records import insert_node
 from metaforge.twin.refs import match_key
-from metaforge.twin.resolution import resolve
+from metaforge.twin.resolution import Resolved, resolve
 
 if TYPE_CHECKING:
     from metaforge.twin.change import Change
@@ -43,64 +42,72 @@ def define(
     name = check_text(name.strip(), "The name")
     if not name:
         raise ToolError(f"The {kind} needs a name, and this one is empty", kind="empty_name")
+    reason = check_text(change_reason or change.reason, "The reason")
     run = change.running_run()
     found = resolve(change, definition, name, item_key, supersedes)
-    node = Node(
-        new_id("n"), kind, name, body, change.project_id,
-        change_reason=check_text(change_reason or change.reason, "The reason"), author=change.author,
-        run_id=change.run_id, phase=run.phase if run else "", gate=run.gate if run else "", created_at=change.now,
-        prior_node_id=found.prior_node_id,
-    )  # fmt: skip
-    if found.item is None:
+    item = found.item
+    if item is None:
+        node = _node(change, kind, name, body, reason, found, Status.COMMITTED)
         insert_node(change, node)
         change.log(ChangeKind.RECORD, node_id=node.node_id, body={"kind": kind})
-        return node
-    numbered = replace(
-        node, project_id=found.item.project_id, item_id=found.item.item_id, item_key=found.item.key,
-        revision=found.item.last_revision + 1,
+    elif run is None:
+        node = _node(change, kind, name, body, reason, found, Status.COMMITTED)
+        _commit(change, item, node)
+    else:
+        node = _node(change, kind, name, body, reason, found, Status.DRAFT)
+        _draft(change, run, item, node, found.rebase)
+    return node
+
+
+def _node(
+    change: "Change",
+    kind: str,
+    name: str,
+    body: Mapping[str, Any],
+    reason: str,
+    found: Resolved,
+    status: Status,
+) -> Node:
+    item, run = found.item, change.run
+    return Node(
+        new_id("n"), kind, name, body, item.project_id if item else change.project_id,
+        item.item_id if item else "", item.key if item else "", item.last_revision + 1 if item else None,
+        status, change.run_id if status is Status.DRAFT else "", run.phase if run else "", run.gate if run else "",
+        reason, change.author, change.run_id, (item and item.current_node_id) or found.prior_node_id,
+        created_at=change.now,
     )  # fmt: skip
-    return (
-        _commit(change, found.item, numbered)
-        if run is None
-        else _draft(change, run, found.item, numbered, found.rebase)
-    )
 
 
-def _commit(change: "Change", item: Item, node: Node) -> Node:
+def _commit(change: "Change", item: Item, node: Node) -> None:
     moved = change.transaction.run(
         _MOVE_HEAD,
         node.revision, node.node_id, node.revision, node.name, match_key(node.name), node.kind, change.now,
         item.item_id, item.last_revision,
     )  # fmt: skip
     _must_have_moved(item, moved)
-    node = replace(node, status=Status.COMMITTED, prior_node_id=item.head_node_id or node.prior_node_id)
     insert_node(change, node)
     change.log(
         ChangeKind.DEFINE, ref=node.ref, node_id=node.node_id, project_id=node.project_id,
         body={"kind": node.kind, "replaced": item.head_node_id or ""},
     )  # fmt: skip
-    return node
 
 
-def _draft(change: "Change", run: Run, item: Item, node: Node, rebase: bool) -> Node:
+def _draft(change: "Change", run: Run, item: Item, node: Node, rebase: bool) -> None:
     moved = change.transaction.run(_RESERVE, node.revision, change.now, item.item_id, item.last_revision)
     _must_have_moved(item, moved)
-    before = item.draft
-    node = replace(
-        node, status=Status.DRAFT, change_set=run.run_id,
-        prior_node_id=(before.node_id if before else item.head_node_id) or node.prior_node_id,
-    )  # fmt: skip
     insert_node(change, node)
-    keeps_base = before is not None and not rebase
-    base = (before.base_revision, before.base_node_id) if before and keeps_base else (
-        item.head_revision, item.head_node_id,
-    )  # fmt: skip
-    change.transaction.run(_DRAFT, run.run_id, item.item_id, node.node_id, node.revision, *base, run.phase)
+    before = item.draft
+    if before is None or rebase:
+        base_revision, base_node_id = item.head_revision, item.head_node_id
+    else:
+        base_revision, base_node_id = before.base_revision, before.base_node_id
+    change.transaction.run(
+        _DRAFT, run.run_id, item.item_id, node.node_id, node.revision, base_revision, base_node_id, run.phase
+    )
     change.log(
         ChangeKind.DRAFT, ref=node.ref, node_id=node.node_id, project_id=node.project_id,
         body={"kind": node.kind, "replaced": before.node_id if before else ""},
     )  # fmt: skip
-    return node
 
 
 def _must_have_moved(item: Item, moved: int) -> None:
