@@ -74,7 +74,10 @@ class Settings:
         _flag,
     )
     database_url: str = _doc(
-        "METAFORGE_DATABASE_URL", "SQLAlchemy URL of the store. Default: SQLite below METAFORGE_HOME.", ""
+        "METAFORGE_DATABASE_URL",
+        "The store: postgresql://user:password@host/database (extra `postgres`), or sqlite:////absolute/file.db. "
+        "Default: SQLite below METAFORGE_HOME.",
+        "",
     )
     log_level: str = _doc(
         "METAFORGE_LOG_LEVEL",

@@ -173,3 +173,47 @@ def test_a_database_deleted_while_running_is_made_again(tmp_path: Path) -> None:
     database.path.unlink()
     database.prepare()
     assert schema.version_of(database.path) == schema.HEAD
+
+
+@pytest.mark.parametrize("name", ["ix_calls_started_at", "ix_nodes_project_id_kind", "uq_baselines_project_id_name"])
+def test_an_upgrade_that_dies_half_way_leaves_nothing_and_the_next_one_finishes(tmp_path: Path, name: str) -> None:
+    path = at_base(tmp_path / "metaforge.db")
+    code = (
+        "import os, pathlib, signal, sys\n"
+        "from alembic.operations import Operations\n"
+        "from metaforge.store.upgrade import upgrade\n"
+        "create = Operations.create_index\n"
+        "def create_or_die(self, name, *more, **named):\n"
+        "    if name == sys.argv[2]:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return create(self, name, *more, **named)\n"
+        "Operations.create_index = create_or_die\n"
+        "upgrade(pathlib.Path(sys.argv[1]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path), name]).returncode == -9
+    assert tables_of(path) == {"alembic_version"}
+
+    schema.prepare(path)
+
+    assert set(METADATA.tables) <= tables_of(path)
+    assert schema.version_of(path) == schema.HEAD
+
+
+def test_calls_that_an_older_version_recorded_are_there_after_the_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "metaforge.db"
+    engine = sqlite_engine(path, begin="immediate")
+    with engine.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    engine.dispose()
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.execute("pragma journal_mode = wal")
+        old.execute(
+            "insert into calls (call_id, tool_id, status, started_at, session_id, record) "
+            "values ('c', 't', 'ok', 'x', 's', '{}')"
+        )
+    schema.prepare(path)
+    with closing(sqlite3.connect(path)) as new:
+        assert new.execute("select call_id from calls").fetchall() == [("c",)]
+        assert new.execute("pragma foreign_key_check").fetchall() == []

@@ -1,8 +1,10 @@
-"""Put journal lines into a Postgres database: one statement a batch, as `rows` does for SQLite."""
+"""Put journal lines into a Postgres database: one transaction a batch, as `rows` does for SQLite."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from metaforge.store import postgres
 from metaforge.store.database import Database, StoreUnavailable
@@ -11,20 +13,11 @@ if TYPE_CHECKING:
     import psycopg
 
 _CALLS = """
-    insert into calls (call_id, tool_id, status, started_at, session_id, record)
-    select value ->> 'call_id', value ->> 'tool_id', value ->> 'status', value ->> 'started_at',
-           value -> 'caller' ->> 'session_id', value::text
-    from json_array_elements(%s::json) as each (value)
+    insert into calls (call_id, tool_id, status, started_at, session_id, record) values (%s, %s, %s, %s, %s, %s)
     on conflict (call_id) do nothing
 """
-_FILES = """
-    insert into call_files (sha256, call_id, direction)
-    select file ->> 'sha256', value ->> 'call_id', '{direction}'
-    from json_array_elements(%s::json) as each (value), json_array_elements(value -> '{field}') as files (file)
-    on conflict do nothing
-"""
-_INPUTS = _FILES.format(direction="input", field="inputs")
-_ARTEFACTS = _FILES.format(direction="artefact", field="artefacts")
+_FILES = "insert into call_files (sha256, call_id, direction) values (%s, %s, %s) on conflict do nothing"
+_DIRECTIONS = {"inputs": "input", "artefacts": "artefact"}
 
 
 class PostgresRowWriter:
@@ -44,12 +37,23 @@ class PostgresRowWriter:
             The lines that are no records, which are not stored.
 
         Raises:
-            StoreUnavailable: the database refuses; nothing of the batch is stored, or it can be sent again.
+            StoreUnavailable: the database refuses; the batch can be sent again.
         """
-        connection = self._open()
-        if self._insert(connection, lines):
-            return []
-        return [line for line in lines if not self._insert(connection, [line])]
+        calls: list[tuple[str, ...]] = []
+        files: list[tuple[str, ...]] = []
+        damaged: list[bytes] = []
+        for line in lines:
+            # Taken apart here and not by the server, whose JSON has no U+0000.
+            try:
+                call, used = _rows(line)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                damaged.append(line)
+            else:
+                calls.append(call)
+                files += used
+        if calls:
+            self._insert(calls, files)
+        return damaged
 
     def settle(self) -> None:
         """Do nothing: every batch was on the server's disk when it was written."""
@@ -60,6 +64,22 @@ class PostgresRowWriter:
         if connection is not None:
             connection.close()
 
+    def _insert(self, calls: Sequence[tuple[str, ...]], files: Sequence[tuple[str, ...]]) -> None:
+        connection = self._open()
+        try:
+            with postgres.explained(self._database.url), connection.cursor() as cursor:
+                cursor.execute("begin")
+                cursor.executemany(_CALLS, calls)
+                if files:
+                    cursor.executemany(_FILES, files)
+                cursor.execute("commit")
+        except StoreUnavailable:
+            import psycopg
+
+            with suppress(psycopg.Error):
+                connection.execute("rollback")
+            raise
+
     def _open(self) -> "psycopg.Connection[Any]":
         if self._connection is None:
             self._database.prepare()
@@ -67,30 +87,28 @@ class PostgresRowWriter:
                 self._connection = postgres.connect(self._database.url)
         return self._connection
 
-    def _insert(self, connection: "psycopg.Connection[Any]", lines: Sequence[bytes]) -> bool:
-        """Store all lines or none; False where the content is at fault."""
-        import psycopg
 
-        try:
-            array = (b"[" + b",".join(lines) + b"]").decode()
-            with postgres.explained(self._database.url):
-                connection.execute("begin")
-                connection.execute(_CALLS, (array,))
-                if '"sha256"' in array:
-                    connection.execute(_INPUTS, (array,))
-                    connection.execute(_ARTEFACTS, (array,))
-                connection.execute("commit")
-        except (UnicodeDecodeError, psycopg.IntegrityError, psycopg.DataError):
-            _undo(connection)
-            return False
-        except StoreUnavailable:
-            _undo(connection)
-            raise
-        return True
+def _rows(line: bytes) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the row of a record in `calls`, and those of its files.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: it is no record.
+    """
+    record = orjson.loads(line)
+    call_id = _text(record["call_id"])
+    call: tuple[str, ...] = (
+        call_id, _text(record["tool_id"]), _text(record["status"]), _text(record["started_at"]),
+        _text(record["caller"]["session_id"]), line.decode(),
+    )  # fmt: skip
+    files: list[tuple[str, ...]] = [
+        (_text(file["sha256"]), call_id, direction)
+        for name, direction in _DIRECTIONS.items()
+        for file in record.get(name, ())
+    ]
+    return call, files
 
 
-def _undo(connection: "psycopg.Connection[Any]") -> None:
-    import psycopg
-
-    with suppress(psycopg.Error):
-        connection.execute("rollback")
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, found {value!r}")
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
