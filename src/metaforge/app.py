@@ -50,6 +50,8 @@ result before you rely on a number. A part: cadquery.create_parametric, then cad
 faces, then calculix.run_fea with supports and loads on faces. health.check tells what is missing and how to mend it.\
 """
 
+_REINSTALL = "pip install --force-reinstall metaforge"
+
 
 class App:
     """Everything behind a transport. Made in milliseconds: nothing is started, no database is opened.
@@ -105,8 +107,14 @@ class App:
 
     def _register_adapters(self) -> None:
         for adapter_id in CATALOG:
-            if self._wanted(adapter_id):
-                self.registry.add_source(self._source(_shipped_manifest(adapter_id)))
+            if not self._wanted(adapter_id):
+                continue
+            try:
+                manifest = _shipped_manifest(adapter_id)
+            except (OSError, ValueError, KeyError) as fault:
+                self.registry.drop_adapter(adapter_id, f"its manifest cannot be read: {fault}", _REINSTALL)
+                continue
+            self.registry.add_source(self._source(manifest))
         self._register_foreign_adapters()
 
     def _wanted(self, adapter_id: str) -> bool:

@@ -135,7 +135,7 @@ def _by_name(surfaces: "Mapping[str, Surface]", name: str) -> list[str]:
         )
     choices = [*POSITIONS, *DIRECTIONS, *surfaces]
     close = difflib.get_close_matches(wanted, [c.lower() for c in choices], n=1)
-    hint = f"; did you mean {known.get(close[0], close[0])!r}?" if close else ""
+    hint = f"; did you mean {known.get(close[0], close[0])!r}?" if close else f"; directions: {', '.join(choices[:12])}"
     raise _no_match(f"{name!r} is no surface set and no direction{hint}", _basic(surfaces), None)
 
 
