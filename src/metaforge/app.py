@@ -1,21 +1,24 @@
 """The composition root: Settings in, one App out. The only file that knows every room."""
 
 import asyncio
+import importlib
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from metaforge import __version__
-from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL
+from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL, TWIN_ADAPTERS
 from metaforge.calls.approve import Approve
 from metaforge.calls.arguments import ArgumentJudge
 from metaforge.calls.authorise import Authorise
 from metaforge.calls.call import Call
 from metaforge.calls.capture import Capture
 from metaforge.calls.execute import execute_with
+from metaforge.calls.geometry_stash import Stash
 from metaforge.calls.paths import PathJudge
 from metaforge.calls.pipeline import compose
 from metaforge.calls.resolve import Resolve
@@ -36,11 +39,15 @@ from metaforge.registry.registry import ToolRegistry
 from metaforge.settings import Settings
 from metaforge.store.blobs import BlobStore
 from metaforge.store.database import Database
+from metaforge.store.stash import GeometryStash
 from metaforge.telemetry import logs, spans
 from metaforge.tools.context import Caller, Invocation, Outcome, Progress, no_progress
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import ToolSource
 from metaforge.twin.scopes import ClientScopes
+
+if TYPE_CHECKING:
+    from metaforge.twin.services import TwinServices
 
 INSTRUCTIONS = """\
 MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number's name ends in its unit; \
@@ -94,6 +101,7 @@ class App:
                 Authorise(),
                 Scope(self.scopes),
                 Validate(ArgumentJudge(), PathJudge(self.workspace)),
+                Stash(GeometryStash(self.home / "stash"), self.blobs),
                 Approve(),
             ],
             execute_with(self.engine),
@@ -140,22 +148,35 @@ class App:
         )
 
     def _maker(self, manifest: AdapterManifest) -> Any:
+        """Return what makes an in-process adapter, at its first call, with the part of the server that it needs."""
+
         def make() -> Any:
+            module, _, name = manifest.target.partition(":")
+            made = getattr(importlib.import_module(module), name)
             if manifest.adapter_id == "health":
-                from metaforge.adapters.health.server import HealthServer
-
-                return HealthServer(self._health_of_invocation)
-            from metaforge.tools.run import load
-
-            return load(manifest.target)
+                return made(self._health_of_invocation)
+            return made(self.twin_services) if manifest.adapter_id in TWIN_ADAPTERS else made()
 
         return make
+
+    @cached_property
+    def twin_services(self) -> "TwinServices":
+        """The design record and what its tools need; made at their first call."""
+        from metaforge.twin.measuring import Measurer
+        from metaforge.twin.services import TwinServices
+        from metaforge.twin.store import TwinStore
+
+        measurer = Measurer(self.engine, self.registry, self.workspace)
+        store = TwinStore(self.database, self.blobs)
+        return TwinServices(store, self.blobs, self.calls, self.scopes, measurer, self.workspace)
 
     def _register_foreign_adapters(self) -> None:
         """Register adapters that other packages bring; a broken one is told, and the server starts all the same."""
         from metaforge.registry.discovery import discover
 
+        known = set(CATALOG)
         for found in discover(self.home / "cache" / "adapters"):
+            known.add(found.adapter_id)
             if found.adapter_id in CATALOG or not self._wanted(found.adapter_id):
                 continue
             if found.manifest is None:
@@ -163,6 +184,10 @@ class App:
             else:
                 outside = (found.folder,) if found.folder else ()
                 self.registry.add_source(self._source(AdapterManifest.from_json(found.manifest), *outside))
+        for name in self.settings.adapters:
+            if name not in known and name != "none":
+                there = ", ".join(sorted(known - OPTIONAL))
+                self.registry.drop_adapter(name, f"there is no adapter {name}; there are: {there}")
 
     # -- what a transport asks -----------------------------------------------------------------------------------
 

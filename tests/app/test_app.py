@@ -56,7 +56,9 @@ async def test_a_folder_that_is_no_workspace_is_replaced_and_told_over_stdio(
 
 async def test_adapters_are_chosen_by_name_and_switch(tmp_path: Path) -> None:
     app = App(
-        settings(tmp_path, METAFORGE_ADAPTERS="cadquery", METAFORGE_ADAPTER_CADQUERY_ENABLED="false"), over_stdio=True
+        settings(tmp_path, METAFORGE_ADAPTERS="cadquery,cadqery", METAFORGE_ADAPTER_CADQUERY_ENABLED="false"),
+        over_stdio=True,
     )
     assert {tool.adapter_id for tool in app.listed_tools()} & {"cadquery", "calculix"} == set()
+    assert "there is no adapter cadqery; there are: calculix, " in str(app.list_meta())
     await app.close()
