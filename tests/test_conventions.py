@@ -31,6 +31,8 @@ DOCUMENTED = {
     "interval", "timeout", "x", "y", "z", "normal", "max_aspect_ratio", "worst_aspect_ratio", "poissons_ratio",
     "buckling_factors", "factor_of_safety",
     "factor_of_safety_outside_zone",
+    # A requirement's limit has its unit beside it; k is a coverage factor.
+    "limit", "k",
 }  # fmt: skip
 
 

@@ -5,6 +5,10 @@ CATALOG: dict[str, str] = {
     "calculix": "metaforge.adapters.calculix.server:CalculixServer",
     "freecad": "metaforge.adapters.freecad.server:FreecadServer",
     "health": "metaforge.adapters.health.server:HealthServer",
+    "twin": "metaforge.adapters.twin.server:TwinServer",
+    "project": "metaforge.adapters.project.server:ProjectServer",
+    "session": "metaforge.adapters.session.server:SessionServer",
+    "constraint": "metaforge.adapters.constraint.server:ConstraintServer",
     "fixture": "metaforge.adapters.fixture.server:FixtureServer",
     "fixtureproc": "metaforge.adapters.fixtureproc.server:FixtureProcServer",
 }
@@ -12,5 +16,8 @@ CATALOG: dict[str, str] = {
 OPTIONAL = frozenset({"fixture", "fixtureproc"})
 """Loaded only when an environment variable asks for them."""
 
-ALWAYS = frozenset({"health"})
+TWIN_ADAPTERS = frozenset({"twin", "project", "session", "constraint"})
+"""Served inside the server, over its design record."""
+
+ALWAYS = frozenset({"health"}) | TWIN_ADAPTERS
 """Loaded whatever METAFORGE_ADAPTERS says."""

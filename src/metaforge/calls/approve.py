@@ -1,9 +1,10 @@
 """Stage 8: a write from a remote caller needs a person. Without a gate to ask one, it is refused, never run."""
 
 from metaforge.calls.call import Call, Proceed
-from metaforge.core.errors import NotApproved, ToolError
+from metaforge.core.errors import NotApproved
 from metaforge.tools.context import Outcome, Trust
 from metaforge.tools.effect import Effect, HoldRule
+from metaforge.twin.authority import require_approver
 
 HELD_EFFECTS = frozenset({Effect.WRITE, Effect.DESTROY})
 
@@ -19,7 +20,7 @@ class Approve:
         local = call.caller.trust is Trust.LOCAL
         if rule is HoldRule.ALWAYS:
             if local:
-                raise human_authority_required(call.tool_id)
+                require_approver(call.tool_id, approver="")
         elif local or rule is HoldRule.NEVER or call.effect not in HELD_EFFECTS:
             return await proceed(call)
         raise NotApproved(
@@ -28,16 +29,6 @@ class Approve:
             "choose an output path that does not exist yet. Nothing was changed.",
             tool_id=call.tool_id, code="approval_required", outcome="not_configured", retryable=False,
         )  # fmt: skip
-
-
-def human_authority_required(tool_id: str) -> ToolError:
-    """Return the error of a decision that no identified person stands behind."""
-    return ToolError(
-        f"{tool_id} is a person's decision, and no identified approver stands behind this call",
-        kind="human_authority_required",
-        fix="Ask a person to decide it themselves, where this server can tell who they are; an agent cannot",
-        code="human_authority_required",
-    )
 
 
 def _what(call: Call) -> str:

@@ -216,6 +216,11 @@ def current_sets(view: "View") -> list["Node"]:
     return sorted(view.current_nodes(CONSTRAINT_SET), key=lambda node: node.item_key)
 
 
+def sets_of(view: "View", project_id: str) -> list["Node"]:
+    """Return the constraint sets of any project, as the reader reads them now."""
+    return current_sets(view.of_project(project_id))
+
+
 def words(entry: Mapping[str, Any]) -> str:
     """Say what a requirement demands: `mass <= 15 g`."""
     if "expression" in entry:

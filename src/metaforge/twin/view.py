@@ -32,6 +32,10 @@ class View:
         self.reader = reader
         self._blobs = blobs
 
+    def of_project(self, project_id: str) -> "View":
+        """Return the same state as the same run reads it in another project."""
+        return View(self.transaction, self._blobs, Reader(self.reader.run_id, project_id))
+
     # -- nodes and items -----------------------------------------------------------------------------------------
 
     def __getitem__(self, ref: str) -> Node:

@@ -1,0 +1,1 @@
+"""Tools that judge designs by their requirements."""

@@ -1,0 +1,1 @@
+"""Tools on work sessions."""

@@ -1,0 +1,1 @@
+"""Tools on the design record: items, requirements, evidence, geometry, decisions."""

@@ -1,0 +1,112 @@
+"""Decisions of an identified person: promotion to a maturity level, review of an entity."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from metaforge.adapters.twin.answers import PromotionAnswer, ReviewAnswer
+from metaforge.core.errors import ToolError
+from metaforge.tools.context import Answer, Invocation
+from metaforge.tools.effect import Effect, HoldRule
+from metaforge.tools.tool import tool
+from metaforge.twin import promotion
+from metaforge.twin.authority import require_approver
+from metaforge.twin.change import Change
+from metaforge.twin.evaluation import evaluate, products_of
+from metaforge.twin.model import Node
+from metaforge.twin.requirements import current_sets
+from metaforge.twin.services import ToolGroup
+
+Level = Literal["concept", "sim_validated", "physically_validated", "released"]
+
+
+class Promotions(ToolGroup):
+    """Tools that always wait for a person. Who decides comes from the approval, never from arguments."""
+
+    @tool(
+        effect=Effect.DESTROY, capability="twin_decide", title="Attempt a promotion", hold=HoldRule.ALWAYS,
+        search_hint="release, promote the project to sim_validated, physically_validated; gate",
+    )  # fmt: skip
+    async def attempt_promotion(
+        self,
+        ctx: Invocation,
+        project_id: str,
+        level: Level,
+        required_claim_ids: list[str] | None = None,
+        k: Annotated[float, Field(ge=0, le=10)] = 1.0,
+        comment: str = "",
+        reject: bool = False,
+    ) -> Answer[PromotionAnswer]:
+        """Promote a project if its claims hold and nothing blocks it; a person decides.
+
+        Args:
+            project_id: The project.
+            level: Maturity to reach.
+            required_claim_ids: Claims that must be supported by evidence of this level.
+            k: How often a stated uncertainty must fit into a margin.
+            comment: The person's reason.
+            reject: Record a rejection instead.
+        """
+        approver = require_approver("twin.attempt_promotion", ctx.approver)
+
+        def write(change: Change) -> promotion.Promotion:
+            results = promotion.judge_claims(change.view, required_claim_ids or (), level, k)
+            blockers = [] if level == "concept" else _blockers(change)
+            return promotion.record_promotion(
+                change, level=level, results=results, blockers=blockers, approver=approver,
+                approver_verified=ctx.approver_verified, comment=comment, reject=reject,
+            )  # fmt: skip
+
+        made = await self.services.change(ctx, write, project_id=project_id)
+        answer = PromotionAnswer(
+            made.node.node_id, level, made.promoted, approver, comment, [each.as_json() for each in made.results],
+            made.blocked_reason or None,
+        )  # fmt: skip
+        verdict = f"promoted to {level}" if made.promoted else f"not promoted to {level}: {made.blocked_reason[:300]}"
+        return Answer(answer, f"{verdict}, decided by {approver}.")
+
+    @tool(
+        effect=Effect.DESTROY, capability="twin_decide", title="Approve an engineering entity", hold=HoldRule.ALWAYS,
+        search_hint="mark a need, objective, requirement, risk as reviewed or approved by a person",
+    )  # fmt: skip
+    async def approve_engineering_entity(
+        self,
+        ctx: Invocation,
+        node_id: str,
+        state: Literal["reviewed", "approved"],
+        comment: str = "",
+        project_id: str | None = None,
+    ) -> Answer[ReviewAnswer]:
+        """Mark exactly this revision as reviewed or approved; a person decides.
+
+        Args:
+            node_id: Node id, KEY or KEY@n.
+            state: What the person says of it.
+            comment: The person's reason.
+            project_id: When several projects have the key.
+        """
+        approver = require_approver("twin.approve_engineering_entity", ctx.approver)
+
+        def write(change: Change) -> tuple[Node, Node]:
+            target = change.view[node_id]
+            if target.status not in ("committed", "approved"):
+                raise ToolError(
+                    f"{target.ref} is {target.status}", kind="not_in_force", where=target.ref,
+                    fix="A draft is approved with its run's gate",
+                )  # fmt: skip
+            made = promotion.record_review(
+                change, target, state, approver=approver, approver_verified=ctx.approver_verified, comment=comment
+            )
+            return made, target
+
+        made, target = await self.services.change(ctx, write, project_id=project_id)
+        return Answer(ReviewAnswer(made.node_id, target.ref, state, approver), f"{target.ref} {state} by {approver}.")
+
+
+def _blockers(change: Change) -> list[str]:
+    found = evaluate(change.view, products_of(change.view), current_sets(change.view))
+    told = [f"{each.requirement_ref} is violated on {each.work_product}" for each in found.violations]
+    if found.verdict in ("incomplete", "nothing_evaluated"):
+        open_ones = [each.requirement_ref for each in found.skipped if each.severity == "error"]
+        told.append(f"no value for {', '.join(open_ones)}" if open_ones else "no requirement could be judged")
+    return told

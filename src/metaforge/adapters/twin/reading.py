@@ -1,0 +1,159 @@
+"""Read the record: a node, an item's history, nodes by a property."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from metaforge.adapters.twin.answers import (
+    FoundAnswer,
+    HistoryAnswer,
+    NodeAnswer,
+    Row,
+    item_json,
+    node_json,
+    revision_json,
+)
+from metaforge.core.errors import InvalidArguments
+from metaforge.tools.context import Answer, Invocation
+from metaforge.tools.effect import Effect
+from metaforge.tools.tool import tool
+from metaforge.twin.links import REQUIREMENT
+from metaforge.twin.model import Link, Node
+from metaforge.twin.services import ToolGroup
+from metaforge.twin.trace import current_revisions, is_suspect, node_row
+from metaforge.twin.view import View
+
+MAX_NEIGHBOURS = 100
+_FOUND_CHARS = 300
+
+
+class Reading(ToolGroup):
+    """Tools that change nothing. What they show follows the calling run: its drafts, else approved heads."""
+
+    @tool(
+        effect=Effect.READ, capability="twin_read", title="Get a node",
+        search_hint="read an item, revision, requirement, evidence or decision of the design record",
+    )  # fmt: skip
+    async def get_node(
+        self,
+        ctx: Invocation,
+        node_id: str | None = None,
+        item_key: str | None = None,
+        project_id: str | None = None,
+    ) -> Answer[NodeAnswer]:
+        """Read one node with its content and its links.
+
+        Args:
+            node_id: Node id, or an item key.
+            item_key: KEY for what is current, KEY@n for a revision.
+            project_id: When several projects have the key.
+        """
+        ref = _one_of(node_id, item_key, "twin.get_node")
+
+        def look(view: View) -> tuple[Node, list[Row], list[Row], int]:
+            node = view[ref]
+            links = view.links(node.node_id)
+            return node, *_around(view, node, links[:MAX_NEIGHBOURS]), len(links)
+
+        node, neighbours, edges, count = await self.services.read(ctx, look, project_id=project_id)
+        warnings = (f"{count} links; the first {MAX_NEIGHBOURS} are listed",) if count > MAX_NEIGHBOURS else ()
+        suspect_count = sum(1 for edge in edges if edge.get("suspect"))
+        doubt = f", {suspect_count} of them suspect" if suspect_count else ""
+        return Answer(
+            NodeAnswer(node_json(node), neighbours, edges),
+            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {count} links{doubt}.",
+            warnings=warnings,
+        )
+
+    @tool(
+        effect=Effect.READ, capability="twin_read", title="Read an item's history",
+        search_hint="revisions, drafts, who changed what and why",
+    )  # fmt: skip
+    async def item_history(
+        self,
+        ctx: Invocation,
+        item_key: str | None = None,
+        node_id: str | None = None,
+        project_id: str | None = None,
+    ) -> Answer[HistoryAnswer]:
+        """Read every revision of an item: status, author, reason, run, and which is current for this caller.
+
+        Args:
+            item_key: KEY, such as CAD-BRACKET.
+            node_id: Instead: any of its revisions.
+            project_id: When several projects have the key.
+        """
+        ref = _one_of(node_id, item_key, "twin.item_history")
+        history = await self.services.read(ctx, lambda view: view.history(ref), project_id=project_id)
+        item, current = history.item, history.current
+        told = {"revision": current.revision, "node_id": current.node_id, "ref": current.ref} if current else None
+        return Answer(
+            HistoryAnswer(item_json(item), [revision_json(each, item) for each in history.revisions], told),
+            f"{item.key}: {len(history.revisions)} revisions, head {item.head_ref or 'none yet'}"
+            + (f", current for this run {current.ref}" if current and current.ref != item.head_ref else "")
+            + ".",
+        )
+
+    @tool(
+        effect=Effect.READ, capability="twin_read", title="Find nodes by a property",
+        search_hint="search the design record by name, kind, material, mpn",
+    )  # fmt: skip
+    async def find_by_property(
+        self,
+        ctx: Invocation,
+        node_type: str,
+        property: str,
+        value: Any,
+        limit: Annotated[int, Field(ge=1, le=1000)] = 50,
+        project_id: str | None = None,
+    ) -> Answer[FoundAnswer]:
+        """Find current nodes of a kind in which a property has exactly this value.
+
+        Args:
+            node_type: Kind, such as cad_model, constraint_set, design_decision, evidence.
+            property: name, status, author, item_key, or a property of the content; dots lead inside.
+            value: Text, number or boolean.
+            limit: At most this many.
+            project_id: Another project than the opened one.
+        """
+        found = await self.services.read(
+            ctx, lambda view: view.find(node_type, property, value, limit), project_id=project_id
+        )
+        return Answer(
+            FoundAnswer([node_row(node) for node in found], len(found)),
+            f"{len(found)} {node_type} with {property} = {str(value)[:60]}.",
+            next_step="twin.get_node with one of the node ids" if found else "",
+        )
+
+
+def _one_of(node_id: str | None, item_key: str | None, tool_id: str) -> str:
+    if bool(node_id) == bool(item_key):
+        what = "neither was given" if not node_id else "both were given"
+        raise InvalidArguments(
+            f"{tool_id} takes node_id or item_key; {what}",
+            fields={"node_id": "or item_key: one of them", "item_key": "KEY or KEY@n, such as CAD-BRACKET@2"},
+        )
+    return (node_id or item_key or "").strip()
+
+
+def _around(view: View, node: Node, links: list[Link]) -> tuple[list[Row], list[Row]]:
+    others = {
+        link.target_node_id if link.source_node_id == node.node_id else link.source_node_id: link for link in links
+    }
+    nodes = view.nodes(list(others)) | {node.node_id: node}
+    heads = current_revisions(view, {link.target_subject for link in links})
+    edges = []
+    for link in links:
+        if link.source_node_id not in nodes or link.target_node_id not in nodes:
+            continue
+        edge: Row = {
+            "link_id": link.link_id, "type": link.type, "source_id": link.source_node_id,
+            "target_id": link.target_node_id, "source_ref": nodes[link.source_node_id].ref,
+            "target_ref": nodes[link.target_node_id].ref,
+        }  # fmt: skip
+        if requirement := link.body.get(REQUIREMENT):
+            edge["requirement"] = requirement
+        if is_suspect(link, heads):
+            edge["suspect"] = True
+        edges.append(edge)
+    return [node_row(each) for node_id, each in nodes.items() if node_id != node.node_id], edges

@@ -1,0 +1,124 @@
+"""What in-process tools need of the server to read and write the design record."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from metaforge.core.errors import FailureMode, ToolError
+from metaforge.record.queries import CallLog
+from metaforge.store.blobs import BlobStore
+from metaforge.store.location import StoreUnavailable
+from metaforge.tools.context import Invocation
+from metaforge.twin.change import Change
+from metaforge.twin.evidence import Cited, cite
+from metaforge.twin.measuring import Measurer
+from metaforge.twin.model import Reader
+from metaforge.twin.scopes import ClientScopes
+from metaforge.twin.staging import stage
+from metaforge.twin.store import TwinStore
+from metaforge.twin.view import View
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TwinServices:
+    """The record and what surrounds it. Work on the record runs in threads: a disk may make it wait."""
+
+    store: TwinStore
+    blobs: BlobStore
+    calls: CallLog
+    scopes: ClientScopes
+    measurer: Measurer
+    workspace: Path
+
+    async def read(self, ctx: Invocation, work: Callable[[View], T], *, project_id: str | None = None) -> T:
+        """Run `work` on what the caller sees of the record.
+
+        Args:
+            ctx: who calls, in which run and project.
+            work: reads only; nothing of the view may be used after it returns.
+            project_id: a project named by the caller, instead of the one it opened.
+
+        Raises:
+            ToolError: what `work` raises, or `store_unavailable`.
+        """
+        reader = Reader(ctx.run_id, project_id or ctx.project_id)
+
+        def look() -> T:
+            with self.store.read(reader) as view:
+                return work(view)
+
+        return await _in_thread(look)
+
+    async def change(
+        self,
+        ctx: Invocation,
+        work: Callable[[Change], T],
+        *,
+        project_id: str | None = None,
+        reason: str = "",
+        durable: bool = True,
+    ) -> T:
+        """Run `work` in one change, written when this returns or not at all.
+
+        The author and the run are the caller's, as the server knows them.
+
+        Raises:
+            ToolError: what `work` raises, or `store_unavailable`.
+        """
+
+        def write() -> T:
+            with self.store.change(
+                author=ctx.caller.actor_id,
+                reason=reason,
+                run_id=ctx.run_id,
+                project_id=project_id or ctx.project_id,
+                durable=durable,
+            ) as change:
+                return work(change)
+
+        return await _in_thread(write)
+
+    async def cite(self, call_ids: Sequence[str]) -> Cited:
+        """Look up calls that evidence cites; raises ToolError `unknown_call`, `call_not_usable`."""
+        return await _in_thread(lambda: cite(self.calls, call_ids)) if call_ids else Cited((), frozenset())
+
+    async def keep(self, content: bytes) -> str:
+        """Keep a file's content and return its SHA-256."""
+        return await _in_thread(lambda: self.blobs.put_bytes(content))
+
+    async def stage(self, sha256: str, path: str, ref: str) -> int:
+        """Put a kept content into the workspace and return its size in bytes.
+
+        Raises:
+            ToolError: `content_missing`, `content_corrupt`, `file_exists` where the path holds something else.
+        """
+        return await _in_thread(lambda: stage(self.blobs, self.workspace, sha256, path, ref))
+
+
+class ToolGroup:
+    """Tools of one adapter that share the services. Without services they can be described and not called."""
+
+    def __init__(self, services: TwinServices | None) -> None:
+        self._services = services
+
+    @property
+    def services(self) -> TwinServices:
+        if self._services is None:
+            raise RuntimeError("these tools run inside a server, which gives them its design record")
+        return self._services
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    # A write that has begun is finished and answered for, even if its caller goes away meanwhile.
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+    except StoreUnavailable as fault:
+        raise ToolError(fault.message, kind="store_unavailable", failure_mode=FailureMode.ENVIRONMENT) from None
