@@ -44,6 +44,7 @@ from metaforge.telemetry import logs, spans
 from metaforge.tools.context import Caller, Invocation, Outcome, Progress, no_progress
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import ToolSource
+from metaforge.twin.resources import add_resources
 from metaforge.twin.scopes import ClientScopes
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class App:
         self.recorder = Recorder(self.database, self.home / "journal")
         self.calls = CallLog(self.database, self.recorder)
         self.resources = Resources(self.blobs, self.calls)
+        add_resources(self.resources, lambda: self.twin_services.store)
         self.registry = ToolRegistry(Probe(settings.environment.get("PATH")), phase=settings.phase)
         self.engine = ExecutionEngine(self.registry)
         self.scopes = ClientScopes()

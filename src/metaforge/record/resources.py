@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,11 @@ class Content:
     content: bytes
 
 
+Template = dict[str, Any]
+Reader = Callable[[str, str], Content]
+"""Takes the whole address and what follows its kind; raises ResourceNotFound or ResourceUnreadable."""
+
+
 class Resources:
     """Lists what this process produced lately; reads whatever the store holds."""
 
@@ -31,6 +36,17 @@ class Resources:
         self._blobs = blobs
         self._calls = calls
         self._recent: OrderedDict[str, Artefact] = OrderedDict()
+        self._more: dict[str, tuple[Template, Reader]] = {}
+
+    def add(self, kind: str, template: Template, read: Reader) -> None:
+        """Serve `metaforge://{kind}/...` too.
+
+        Args:
+            kind: the first part of the address.
+            template: its `resources/templates/list` entry.
+            read: returns the content of a whole address, given what follows the kind; runs in a thread.
+        """
+        self._more[kind] = (template, read)
 
     def remember(self, artefacts: Iterable[Artefact]) -> None:
         """Put artefacts at the top of the listing."""
@@ -47,8 +63,7 @@ class Resources:
             for a in reversed(self._recent.values())
         ]
 
-    @staticmethod
-    def templates() -> list[dict[str, Any]]:
+    def templates(self) -> list[dict[str, Any]]:
         """Return `resources/templates/list` entries."""
         return [
             {
@@ -62,6 +77,7 @@ class Resources:
                 "description": "The record of a call: arguments, inputs with digests, artefacts, programs, outcome.",
                 "mimeType": "application/json",
             },
+            *(template for template, _ in self._more.values()),
         ]
 
     async def read(self, uri: str) -> Content:
@@ -76,10 +92,10 @@ class Resources:
             return await asyncio.to_thread(self._artefact, uri, name)
         if uri.startswith("metaforge://") and kind == "calls" and name:
             return await asyncio.to_thread(self._call, uri, name)
-        raise ResourceNotFound(
-            f"No such resource: {uri}. There are metaforge://artefacts/{{sha256}} and metaforge://calls/{{call_id}}",
-            uri=uri,
-        )
+        if uri.startswith("metaforge://") and kind in self._more and name:
+            return await asyncio.to_thread(self._more[kind][1], uri, name)
+        there = ", ".join(each["uriTemplate"] for each in self.templates())
+        raise ResourceNotFound(f"No such resource: {uri}. There are {there}", uri=uri)
 
     def _call(self, uri: str, call_id: str) -> Content:
         try:

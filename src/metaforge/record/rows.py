@@ -41,7 +41,8 @@ _EVENTS = """
                        'duration_ms', json_extract(value, '$.duration_ms'), 'captured_by', 'server'),
            json_extract(value, '$.call_id'), json_extract(value, '$.caller.actor_id'),
            json_extract(value, '$.started_at')
-    from json_each(?) join sessions on session_id = json_extract(value, '$.work_session_id')
+    from (select value, min(key) as key from json_each(?) group by json_extract(value, '$.call_id'))
+    join sessions on session_id = json_extract(value, '$.work_session_id')
     where not exists (select 1 from session_events where event_id = json_extract(value, '$.call_id'))
     on conflict (event_id) do nothing
 """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from metaforge.record.events_postgres import Event, event_of, write_events
 from metaforge.store import postgres
 from metaforge.store.database import Database, StoreUnavailable
 
@@ -41,18 +42,23 @@ class PostgresRowWriter:
         """
         calls: list[tuple[str, ...]] = []
         files: list[tuple[str, ...]] = []
+        events: list[Event] = []
         damaged: list[bytes] = []
         for line in lines:
             # Taken apart here and not by the server, whose JSON has no U+0000.
             try:
-                call, used = _rows(line)
+                record = orjson.loads(line)
+                call, used = _rows(record, line)
+                event = event_of(record)
             except (ValueError, KeyError, TypeError, AttributeError):
                 damaged.append(line)
             else:
                 calls.append(call)
                 files += used
+                if event is not None:
+                    events.append(event)
         if calls:
-            self._insert(calls, files)
+            self._insert(calls, files, events)
         return damaged
 
     def settle(self) -> None:
@@ -64,7 +70,9 @@ class PostgresRowWriter:
         if connection is not None:
             connection.close()
 
-    def _insert(self, calls: Sequence[tuple[str, ...]], files: Sequence[tuple[str, ...]]) -> None:
+    def _insert(
+        self, calls: Sequence[tuple[str, ...]], files: Sequence[tuple[str, ...]], events: Sequence[Event]
+    ) -> None:
         connection = self._open()
         try:
             with postgres.explained(self._database.url), connection.cursor() as cursor:
@@ -72,6 +80,7 @@ class PostgresRowWriter:
                 cursor.executemany(_CALLS, calls)
                 if files:
                     cursor.executemany(_FILES, files)
+                write_events(cursor, events)
                 cursor.execute("commit")
         except StoreUnavailable:
             import psycopg
@@ -88,13 +97,12 @@ class PostgresRowWriter:
         return self._connection
 
 
-def _rows(line: bytes) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _rows(record: dict[str, Any], line: bytes) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the row of a record in `calls`, and those of its files.
 
     Raises:
         ValueError, KeyError, TypeError, AttributeError: it is no record.
     """
-    record = orjson.loads(line)
     call_id = _text(record["call_id"])
     call: tuple[str, ...] = (
         call_id, _text(record["tool_id"]), _text(record["status"]), _text(record["started_at"]),

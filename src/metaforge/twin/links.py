@@ -160,7 +160,8 @@ def _why(pinned_ref: str, pinned_status: Status, current: Node | None, link: Lin
         now = f"; {current.ref} is current" if current else ""
         return f"{pinned_ref} was {pinned_status} and never became part of the design{now}"
     assert current is not None, "a revision above the pinned one is current"
-    name = link.body.get(REQUIREMENT)
+    # Of a set that implements a need, the requirement named is the set's own and the need has none.
+    name = link.body.get(REQUIREMENT) if current.kind == "constraint_set" else None
     if name and requirement_entry(current, name) is None:
         return f"{current.ref} has no requirement {name} any more"
     what = f"requirement {name} changed in {current.ref}" if name else f"revised to {current.ref}"

@@ -86,7 +86,9 @@ def _in(metric: Metric, unit: str) -> float:
 def _names_of(metric: Metric) -> set[str]:
     parts = metric.path.split(".")
     tails = {".".join(parts[start:]) for start in range(len(parts))}
-    return tails | {_without_unit(tail) for tail in tails}
+    plain = [_without_unit(part) for part in parts]
+    bare = {".".join(plain[start:]) for start in range(len(plain))}
+    return tails | bare | {_without_unit(tail) for tail in tails}
 
 
 def _without_unit(tail: str) -> str:
@@ -107,6 +109,7 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Metric]:
         if isinstance(written, int | float) and not isinstance(written, bool) and isinstance(value.get("unit"), str):
             yield Metric(".".join(path), float(written), value["unit"])
             return
+        yield from _of_regions(value, path)
         for name, each in value.items():
             yield from _walk(each, (*path, str(name).casefold().replace(" ", "_").replace(".", "_")))
     elif isinstance(value, list | tuple) and len(value) == len(_AXES) and path:
@@ -115,5 +118,22 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Metric]:
                 yield Metric(".".join((*path[:-1], f"{path[-1]}_{axis}")), float(each), _unit_of(path))
 
 
+def _of_regions(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Metric]:
+    """Of a number for each region (max_von_mises_mpa: {rib: 80, base: 120}) yield the one for the whole."""
+    unit = split_name(path[-1])[1] if path else None
+    numbers = [each for each in value.values() if isinstance(each, int | float) and not isinstance(each, bool)]
+    if unit is None or not numbers or len(numbers) != len(value):
+        return
+    kind = path[-1].partition("_")[0]
+    if len(numbers) == 1 or kind in ("max", "peak", "largest", "highest"):
+        yield Metric(".".join(path), float(max(numbers)), unit)
+    elif kind in ("min", "smallest", "lowest"):
+        yield Metric(".".join(path), float(min(numbers)), unit)
+
+
 def _unit_of(path: tuple[str, ...]) -> str | None:
-    return split_name(path[-1])[1] if path else None
+    """The unit that a name tells, else the one that the name of its group tells."""
+    for name in reversed(path[-2:]):
+        if (unit := split_name(name)[1]) is not None:
+            return unit
+    return None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from metaforge.core.errors import ToolError
 from metaforge.twin.quantities import Quantity
@@ -39,17 +40,21 @@ def _symbols() -> list[str]:
 
 _DIGITS = r"\d{1,3}(?:[,\u202f\u00a0 ]\d{3}){1,5}(?:\.\d{1,15})?|\d{1,15}(?:[.]\d{1,15})?(?:[eE][-+]?\d{1,3})?"
 _NUMBER = rf"[-+\u2212]?(?:{_DIGITS})"
-_ONE_UNIT = rf"(?:{'|'.join(_symbols())})(?:\^-?\d|[²³]|\d(?!\d))?"
-_UNIT = rf"(?:{_ONE_UNIT})(?:[/·*](?:{_ONE_UNIT})){{0,4}}"
 _JOIN = r"\s{0,2}(?:x|\u00d7|by|to|-|\u2013|\u2014|\.{2,3}|and|or|±|\+/-|/)\s{0,2}"
 _START = r"(?<![\w.$€£])"
 _CURRENCY = re.compile(rf"(?P<sign>[$€£])\s?(?P<number>{_DIGITS})(?P<scale>k\b|M\b)?")
-# At most four numbers in a row: more would be a table, and looking for its unit from each of them would take for ever.
-_MEASURE = re.compile(
-    rf"{_START}(?P<numbers>(?:{_NUMBER})(?:{_JOIN}(?:{_NUMBER})){{0,3}})(?:\s?|-)(?P<unit>{_UNIT})(?![\w²³])"
-)
 _ITEM_NUMBER = re.compile(_NUMBER)
 _INCH = re.compile(rf"{_START}(?P<numbers>{_NUMBER})(?:-in\b|\s?in(?=[.,;:)]|$)|\s?\u2033)")
+
+
+@cache
+def _measure() -> re.Pattern[str]:
+    """Return the pattern of numbers with a unit; hundreds of units take some 30 ms to compile."""
+    one = rf"(?:{'|'.join(_symbols())})(?:\^-?\d|[²³]|\d(?!\d))?"
+    unit = rf"(?:{one})(?:[/·*](?:{one})){{0,4}}"
+    # At most four numbers in a row: looking for the unit of a longer one from each of its numbers would take for ever.
+    numbers = rf"(?:{_NUMBER})(?:{_JOIN}(?:{_NUMBER})){{0,3}}"
+    return re.compile(rf"{_START}(?P<numbers>{numbers})(?:\s?|-)(?P<unit>{unit})(?![\w²³])")
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def _currencies(text: str) -> Iterator[Written]:
 
 
 def _measures(text: str) -> Iterator[Written]:
-    for match in _MEASURE.finditer(text):
+    for match in _measure().finditer(text):
         numbers = list(_ITEM_NUMBER.finditer(match["numbers"]))
         unit = match["unit"]
         for number in numbers:
