@@ -1,0 +1,160 @@
+"""The trace matrix: every current requirement against what verifies it, and what nobody has answered yet."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaforge.twin.evaluation import Finding, evaluate, products_of
+from metaforge.twin.links import LinkType, live
+from metaforge.twin.model import Node
+from metaforge.twin.requirements import current_sets, words
+from metaforge.twin.verification import Records, Standing, Status, Verification
+
+if TYPE_CHECKING:
+    from metaforge.twin.view import View
+
+ANSWERED_KINDS = ("stakeholder_need", "objective")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One requirement: what it demands, which needs it answers, what verifies it, and how it stands."""
+
+    set_ref: str
+    name: str
+    demand: str
+    severity: str
+    method: str
+    answers: tuple[str, ...]
+    verifications: tuple[Verification, ...]
+    status: Status
+    why: str
+
+    @property
+    def ref(self) -> str:
+        return f"{self.set_ref}#{self.name}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "requirement": self.ref, "demand": self.demand, "severity": self.severity, "status": self.status,
+            "why": self.why, "answers": list(self.answers), "verification_method": self.method,
+            "verifications": [each.as_json() for each in self.verifications],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A need, objective or requirement that nothing answers."""
+
+    ref: str
+    kind: str
+    name: str
+    why: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the wire form."""
+        return {"ref": self.ref, "kind": self.kind, "name": self.name, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All requirements of a project as a reader sees them; `seq` is the changelog's position."""
+
+    project_id: str
+    seq: int
+    rows: tuple[Row, ...]
+    uncovered: tuple[Gap, ...]
+
+    @property
+    def unverified(self) -> tuple[Row, ...]:
+        """The requirements that do not pass."""
+        return tuple(row for row in self.rows if row.status is not Status.PASS)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many requirements stand how."""
+        return {str(status): sum(row.status is status for row in self.rows) for status in Status}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "project_id": self.project_id, "seq": self.seq, "requirement_count": len(self.rows),
+            "status_counts": self.counts(), "requirements": [row.as_json() for row in self.rows],
+            "uncovered": [gap.as_json() for gap in self.uncovered], "unverified": [row.ref for row in self.unverified],
+        }  # fmt: skip
+
+
+def matrix(view: "View") -> Matrix:
+    """Return the trace matrix of the reader's project, as it stands for this reader."""
+    sets = current_sets(view)
+    findings: dict[str, list[Finding]] = defaultdict(list)
+    for finding in evaluate(view, products_of(view), sets).findings:
+        findings[finding.requirement_ref].append(finding)
+    rows: list[Row] = []
+    records = Records(view, sets)
+    for node in sets:
+        for entry in node.body.get("constraints") or ():
+            name = str(entry["name"])
+            rows.append(_row(node, entry, records, findings[f"{node.ref}#{name}"]))
+    gaps = [Gap(row.ref, "requirement", row.demand, "nothing verifies it, and no verification is planned")
+            for row in rows if not row.verifications]  # fmt: skip
+    return Matrix(view.reader.project_id, view.seq(view.reader.project_id), tuple(rows), (*_unanswered(view), *gaps))
+
+
+def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: Sequence[Finding]) -> Row:
+    name = str(entry["name"])
+    found = [*records.verifications(node, entry), *_measured(findings)]
+    status, why = _status(found, findings)
+    method = str(entry.get("verification_method") or entry.get("expected_evidence") or "")
+    return Row(
+        node.ref, name, words(entry), str(entry.get("severity") or "error"), method,
+        records.answers(node, name), tuple(found), status, why,
+    )  # fmt: skip
+
+
+def _measured(findings: Iterable[Finding]) -> Iterable[Verification]:
+    for each in findings:
+        told = each.judgement
+        if told.status == "no_data":
+            continue
+        yield Verification(
+            each.work_product, "measured", each.work_product.partition("@")[0], Status(told.status), Standing.CURRENT,
+            told.reason, (each.work_product,), told.actual, told.unit, told.margin_ratio,
+        )  # fmt: skip
+
+
+def _status(found: Sequence[Verification], findings: Sequence[Finding]) -> tuple[Status, str]:
+    """The worst of what is current counts; what is suspect or ahead proves nothing."""
+    current = [each for each in found if each.standing is Standing.CURRENT]
+    failed = next((each for each in current if each.says is Status.FAIL), None)
+    if failed is not None:
+        return Status.FAIL, failed.why or f"{failed.ref} speaks against it"
+    missing = [each.work_product for each in findings if each.work_product and each.judgement.status == "no_data"]
+    passed = [each for each in current if each.says is Status.PASS]
+    if passed and missing:
+        return Status.UNCERTAIN, f"no value of {', '.join(missing[:5])}"
+    if passed:
+        return Status.PASS, passed[0].why
+    old = next((each for each in found if each.standing is not Standing.CURRENT and each.says is Status.PASS), None)
+    if old is not None:
+        return Status.STALE, old.why
+    doubtful = [each for each in found if each.kind != "verification_case"]
+    if doubtful:
+        return Status.UNCERTAIN, doubtful[0].why
+    reason = findings[0].judgement.reason if findings else ""
+    return Status.NO_DATA, "verification is planned, not done" if found else reason
+
+
+def _unanswered(view: "View") -> Iterable[Gap]:
+    """Needs and objectives that no current requirement or other entity was derived for."""
+    condition, values = live(view.reader.run_id)
+    types = (LinkType.IMPLEMENTS, LinkType.DERIVES_FROM, LinkType.SATISFIES)
+    query = (
+        f"select 1 from links where target_subject = ? and type in ({', '.join('?' * len(types))}) "
+        f"and change_set in ('', ?) and {condition} limit 1"
+    )
+    for kind in ANSWERED_KINDS:
+        for node in view.current_nodes(kind):
+            if view.transaction.row(query, node.subject, *types, view.reader.run_id, *values) is None:
+                yield Gap(node.ref, kind, node.name, "no requirement implements it and nothing is derived from it")
