@@ -60,5 +60,5 @@ async def test_adapters_are_chosen_by_name_and_switch(tmp_path: Path) -> None:
         over_stdio=True,
     )
     assert {tool.adapter_id for tool in app.listed_tools()} & {"cadquery", "calculix"} == set()
-    assert "there is no adapter cadqery; there are: calculix, " in str(app.list_meta())
+    assert "there is no adapter cadqery; there are: cadquery, calculix" in str(app.list_meta())
     await app.close()
