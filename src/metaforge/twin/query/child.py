@@ -44,6 +44,7 @@ class Child:
         self._idle_seconds = idle_seconds
         self._process: asyncio.subprocess.Process | None = None
         self._idle: asyncio.TimerHandle | None = None
+        self._retiring: asyncio.Task[None] | None = None
         self._busy = False
 
     @property
@@ -103,6 +104,8 @@ class Child:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
+        if self._retiring is not None and self._retiring is not asyncio.current_task():
+            await asyncio.wait([self._retiring])
         process, self._process = self._process, None
         if process is None:
             return
@@ -159,7 +162,7 @@ class Child:
 
     def _retire(self) -> None:
         if not self._busy:
-            self._ending = asyncio.get_running_loop().create_task(self.end())
+            self._retiring = asyncio.get_running_loop().create_task(self.end())
 
 
 def _how(status: int) -> str:

@@ -12,6 +12,8 @@ from metaforge.twin.query.frames import Refused
 
 _DIALECT = Neo4j()
 _PATH_SEARCHES = ("shortestpath", "allshortestpaths")
+_PREFIX = "p_"
+"""Before every parameter's name in the judged copy: the parser takes no word of the language for one."""
 _LOUD = ("FOREACH", "SHOW", "YIELD", "TERMINATE", "ALTER", "GRANT", "DENY", "REVOKE")
 
 
@@ -40,7 +42,7 @@ def examine(text: str) -> Contents:
     try:
         tokens = _DIALECT.tokenize(text)
         _refuse_by_words(tokens)
-        statements = _DIALECT.parse(_without_path_searches(text, tokens))
+        statements = _DIALECT.parse(_readable(text, tokens))
     except RecursionError:
         raise Refused(
             "query_nested_too_deeply", "The query is nested too deeply to be read", "Use fewer brackets inside brackets"
@@ -84,7 +86,8 @@ def _contents(statement: Any) -> Contents:
 
 
 def _parameter(node: Any) -> str:
-    return next(str(below.name) for below in node.dfs() if type(below).__name__ == "Identifier")
+    name = next(str(below.name) for below in node.dfs() if type(below).__name__ == "Identifier")
+    return name.removeprefix(_PREFIX)
 
 
 def _check_function(name: str) -> None:
@@ -126,24 +129,27 @@ def _word(token: Any) -> str:
     return token.text.upper() if token.token_type.name != "STRING" and " " not in token.text else ""
 
 
-def _without_path_searches(text: str, tokens: list[Any]) -> str:
-    """Return the text with `shortestPath(pattern)` as the pattern alone, which the parser can read.
+def _readable(text: str, tokens: list[Any]) -> str:
+    """Return the text as the parser can read it: path searches as their pattern, any word as a parameter's name.
 
     Only the copy that is judged is changed; what runs is the caller's text.
     """
-    cut: list[tuple[int, int]] = []
-    for place, token in enumerate(tokens):
-        if token.text.lower() not in _PATH_SEARCHES or token.token_type.name != "VAR":
-            continue
-        if place == 0 or tokens[place - 1].text.upper() not in ("=", ",", "MATCH"):
-            continue
-        if place + 1 < len(tokens) and tokens[place + 1].text == "(":
+    edits: list[tuple[int, int, str]] = []
+    for place, token in enumerate(tokens[:-1]):
+        after = tokens[place + 1]
+        if token.text == "$" and after.start == token.end + 1 and after.text[:1].isalpha():
+            edits.append((after.start, after.start, _PREFIX))
+        elif token.text.lower() in _PATH_SEARCHES and after.text == "(" and _starts_pattern(tokens, place):
             close = _closing(tokens, place + 1)
             if close is not None:
-                cut += [(token.start, tokens[place + 1].end + 1), (tokens[close].start, tokens[close].end + 1)]
-    for start, end in sorted(cut, reverse=True):
-        text = text[:start] + " " + text[end:]
+                edits += [(token.start, after.end + 1, " "), (tokens[close].start, tokens[close].end + 1, " ")]
+    for start, end, instead in sorted(edits, reverse=True):
+        text = text[:start] + instead + text[end:]
     return text
+
+
+def _starts_pattern(tokens: list[Any], place: int) -> bool:
+    return place > 0 and tokens[place - 1].text.upper() in ("=", ",", "MATCH")
 
 
 def _closing(tokens: list[Any], opening: int) -> int | None:

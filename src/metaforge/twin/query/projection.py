@@ -128,8 +128,9 @@ class Projection:
         self._put(made)
 
     def _tie_revision(self, node_id: str, item_id: str, prior_node_id: str) -> None:
-        if item_id:
-            self._structure.append(_tie(REVISION_OF, node_id, item_id, f"{REVISION_OF} {node_id}"))
+        if not item_id:
+            return
+        self._structure.append(_tie(REVISION_OF, node_id, item_id, f"{REVISION_OF} {node_id}"))
         if prior_node_id:
             self._structure.append(_tie(SUPERSEDES, node_id, prior_node_id, f"{SUPERSEDES} {node_id}"))
 
