@@ -138,6 +138,8 @@ def where_used(view: "View", ref: str, depth: int = 2) -> tuple[Thread, list[Nod
 def what_verifies(view: "View", ref: str, depth: int = 2) -> tuple[Thread, list[Node]]:
     """Return the evidence, verification cases and claims that speak about a node, and the thread that leads there.
 
+    Records that others have superseded are in the thread alone.
+
     Args:
         view: the reader's view.
         ref: a node id, KEY or KEY@n.
@@ -280,6 +282,19 @@ def current_revisions(view: "View", subjects: set[str]) -> dict[str, int]:
         found |= {
             item_id: number for item_id, number in view.transaction.rows(query, view.reader.run_id, *part) if number
         }
+    return found
+
+
+def replaced(view: "View", node_ids: Sequence[str]) -> set[str]:
+    """Return those of some records that another has superseded."""
+    found: set[str] = set()
+    for start in range(0, len(node_ids), _PART):
+        part = node_ids[start : start + _PART]
+        query = (
+            f"select target_node_id from links where target_node_id in ({', '.join('?' * len(part))}) "
+            "and type = 'supersedes' and change_set in ('', ?)"
+        )
+        found |= {row[0] for row in view.transaction.rows(query, *part, view.reader.run_id)}
     return found
 
 

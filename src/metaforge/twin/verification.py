@@ -10,7 +10,7 @@ from metaforge.twin.links import REQUIREMENT, LinkType, Suspect, suspects
 from metaforge.twin.metrics import Metrics
 from metaforge.twin.model import Link, Node
 from metaforge.twin.requirements import Judgement, judge
-from metaforge.twin.trace import current_revisions
+from metaforge.twin.trace import current_revisions, replaced
 
 if TYPE_CHECKING:
     from metaforge.twin.view import View
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _TO_REQUIREMENT = (
     LinkType.SUPPORTS, LinkType.CONTRADICTS, LinkType.SATISFIES, LinkType.VERIFIES, LinkType.VALID_AGAINST,
 )  # fmt: skip
-_PART = 400
 
 
 class Standing(StrEnum):
@@ -94,7 +93,7 @@ class Records:
         cited = {link.target_node_id for links in self._outgoing.values() for link in links
                  if link.type == LinkType.CITES}  # fmt: skip
         self._outgoing |= {node_id: view.links(node_id, direction="outgoing") for node_id in cited - linked}
-        self._replaced = _replaced(view, sorted(linked | cited))
+        self._replaced = replaced(view, sorted(linked | cited))
         self._nodes = view.nodes(sorted(linked | cited))
         pinned = {link.target_node_id for links in self._outgoing.values() for link in links}
         self._targets = view.nodes(sorted(pinned))
@@ -199,15 +198,3 @@ class Records:
         return tuple(
             sorted({target.ref for target in targets if target is not None and target.kind != "constraint_set"})
         )
-
-
-def _replaced(view: "View", node_ids: Sequence[str]) -> set[str]:
-    found: set[str] = set()
-    for start in range(0, len(node_ids), _PART):
-        part = node_ids[start : start + _PART]
-        query = (
-            f"select target_node_id from links where target_node_id in ({', '.join('?' * len(part))}) "
-            "and type = 'supersedes' and change_set in ('', ?)"
-        )
-        found |= {row[0] for row in view.transaction.rows(query, *part, view.reader.run_id)}
-    return found

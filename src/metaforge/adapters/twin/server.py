@@ -7,6 +7,7 @@ from metaforge.adapters.twin.geometry import Geometry
 from metaforge.adapters.twin.promotion import Promotions
 from metaforge.adapters.twin.reading import Reading
 from metaforge.adapters.twin.requirements import Requirements
+from metaforge.adapters.twin.tracing import Tracing
 from metaforge.tools.server import McpToolServer
 from metaforge.twin.services import TwinServices
 
@@ -17,5 +18,5 @@ class TwinServer(McpToolServer):
     in_process = True
 
     def __init__(self, services: TwinServices | None = None) -> None:
-        groups = (Reading, Requirements, Decisions, EvidenceTools, Geometry, Promotions)
+        groups = (Reading, Requirements, Decisions, EvidenceTools, Geometry, Promotions, Tracing)
         super().__init__("twin", __version__, groups=[group(services) for group in groups])
