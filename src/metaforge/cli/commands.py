@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from metaforge.cli import twin_commands
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -16,6 +18,7 @@ calls = typer.Typer(no_args_is_help=True, help="Look at recorded tool calls.")
 new = typer.Typer(no_args_is_help=True, help="Start something new.")
 app.add_typer(calls, name="calls")
 app.add_typer(new, name="new")
+app.add_typer(twin_commands.app, name="twin")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
