@@ -131,6 +131,19 @@ def test_a_connection_that_breaks_in_a_change_loses_it_and_says_so(url: str, tmp
     database.close()
 
 
+def test_a_row_that_another_keeps_is_told_as_such(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "_OPTIONS", postgres._OPTIONS.replace("15000", "50"))
+    database = Database(url, tmp_path)
+    with psycopg.connect(url) as other:
+        other.execute("lock table items")
+        with (
+            pytest.raises(StoreUnavailable, match="Another writer was in the way: repeat"),
+            database.transaction(write=True) as transaction,
+        ):
+            transaction.rows("select key from items")
+    database.close()
+
+
 def test_sqlalchemy_reads_and_writes_there_too(url: str, tmp_path: Path) -> None:
     database = Database(url, tmp_path)
     row = {

@@ -26,6 +26,8 @@ _IDLE_COUNT = 4
 _CONNECT_SECONDS = 10
 _OPTIONS = "-c synchronous_commit=on -c lock_timeout=15000 -c client_encoding=UTF8"
 _UPGRADE_SECONDS = 600.0
+_CONTENDED = frozenset({"55P03", "40P01", "40001"})
+"""lock_not_available, deadlock_detected, serialization_failure."""
 _PASSWORD = re.compile(r"//([^:/@]*):[^@]*@|\b(password|sslpassword)=[^&\s]*")
 
 
@@ -191,7 +193,8 @@ def explained(url: str) -> Iterator[None]:
 def explanation(url: str, fault: BaseException | None) -> StoreUnavailable:
     """Return what a database error means for its owner, without the password."""
     told = " ".join(str(fault).split())
-    return StoreUnavailable(
-        f"The database {shown(url)} cannot be used: {shown(told)}. Check that the server runs and that "
-        "METAFORGE_DATABASE_URL names it, then repeat the call"
-    )
+    if getattr(fault, "sqlstate", None) in _CONTENDED:
+        advice = "Another writer was in the way: repeat the call"
+    else:
+        advice = "Check that the server runs and that METAFORGE_DATABASE_URL names it, then repeat the call"
+    return StoreUnavailable(f"The database {shown(url)} cannot be used: {shown(told)}. {advice}")

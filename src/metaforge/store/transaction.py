@@ -59,8 +59,19 @@ class Transaction:
         return None if found is None else found[0]
 
     def _execute(self, statement: str, values: Sequence[Any]) -> _Cursor:
-        cursor: _Cursor = self._connection.execute(_for_postgres(statement) if self.postgres else statement, values)
+        cursor: _Cursor
+        if self.postgres:
+            cursor = self._connection.execute(_for_postgres(statement), [_without_nul(value) for value in values])
+        else:
+            cursor = self._connection.execute(statement, values)
         return cursor
+
+
+def _without_nul(value: Any) -> Any:
+    """Return a value that Postgres takes: a name with U+0000 is one that nothing has, and no error."""
+    if isinstance(value, str) and "\x00" in value:
+        return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return value
 
 
 @lru_cache(maxsize=512)

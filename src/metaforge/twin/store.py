@@ -1,5 +1,6 @@
 """The one home of a design: opened at first use, shared by all processes and threads that work on it."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,6 +33,7 @@ class TwinStore:
         """
         self._database = database
         self._blobs = blobs
+        self._here = threading.local()
 
     @contextmanager
     def read(self, reader: Reader = EVERYBODY) -> Iterator[View]:
@@ -60,16 +62,23 @@ class TwinStore:
             ToolError: `unknown_project`, `unknown_run`, `run_other_project`; or what the block raises.
             StoreUnavailable: the database cannot be used or written.
         """
-        with self._database.transaction(write=True, durable=durable) as transaction:
-            run = self._run(transaction, run_id, project_id)
-            project_id = project_id or (run.project_id if run else "")
-            change = Change(
-                transaction, self._blobs, author=author, reason=reason, run=run, project_id=project_id, now=utc_now()
-            )
-            change.claim(project_id)
-            if project_id and change.view.project(project_id) is None:
-                raise unknown_project(change.view, project_id)
-            yield change
+        if getattr(self._here, "changing", False):
+            raise RuntimeError("a change inside a change would wait for itself: use the one there is")
+        self._here.changing = True
+        try:
+            with self._database.transaction(write=True, durable=durable) as transaction:
+                run = self._run(transaction, run_id, project_id)
+                project_id = project_id or (run.project_id if run else "")
+                change = Change(
+                    transaction, self._blobs,
+                    author=author, reason=reason, run=run, project_id=project_id, now=utc_now(),
+                )  # fmt: skip
+                change.claim(project_id)
+                if project_id and change.view.project(project_id) is None:
+                    raise unknown_project(change.view, project_id)
+                yield change
+        finally:
+            self._here.changing = False
 
     def _run(self, transaction: Transaction, run_id: str, project_id: str) -> Run | None:
         if not run_id:

@@ -109,9 +109,10 @@ class View:
 
     def items(self, kind: str = "") -> Iterator[Item]:
         """Yield the project's items that the reader sees, by key."""
-        query = f"select {rows.ITEM_COLUMNS} from items where project_id = ? and (? = '' or kind = ?) order by key"
+        query = f"select {rows.ITEM_COLUMNS} from items where project_id = ? and (? = '' or kind = ?) "
         drafts = {draft.item_id: draft for draft in self.drafts()}
-        for row in self.transaction.rows(query, self.reader.project_id, kind, kind):
+        found = self.transaction.rows(query, self.reader.project_id, kind, kind)
+        for row in sorted(found, key=lambda row: row[1]):  # here: databases sort letters as their locale says
             item = rows.item_of(row, drafts.get(row[0]))
             if self._sees(item):
                 yield item

@@ -123,7 +123,8 @@ def test_a_corrupt_long_content_is_named_by_its_hash(twin: TwinStore, project_id
         ("absent", None, False), ("tags", ["a", "b"], True), ("tags", ["a"], False), ("deep.name", "x", True),
         ("deep", {"name": "x"}, True), ("name", "Leg", True), ("name", 5, False), ("revision", 1, True),
         ("revision", "1", False), ("status", "committed", True), ('quo"ted', 1, True), ("it's", 1, True),
-        ("count", 2**62, False), ("ünï", "ö", True),
+        ("count", 2**62, False), ("huge", 2**64 - 1, True), ("ünï", "ö", True), ("back\\slash\t", "x", True),
+        ("deep.name", "x\x00", False), ("name", "\x00", False), ("", "x", False), ("deep..name", "x", False),
     ],
 )  # fmt: skip
 def test_a_property_is_found_by_its_exact_value(
@@ -131,11 +132,20 @@ def test_a_property_is_found_by_its_exact_value(
 ) -> None:
     body = {
         "mass_g": 12.5, "count": 3, "one": 1, "flag": True, "none": None, "tags": ["a", "b"], "deep": {"name": "x"},
-        'quo"ted': 1, "it's": 1, "ünï": "ö",
+        'quo"ted': 1, "it's": 1, "ünï": "ö", "huge": 2**64 - 1,
+        "back\\slash\t": "x",
     }  # fmt: skip
     node = define(twin, project_id, "Leg", **body)
     with twin.read(Reader(project_id=project_id)) as view:
         assert view.find("cad_model", property, value) == ([node] if found else [])
+
+
+def test_a_name_with_a_null_character_is_one_that_nothing_has(twin: TwinStore, project_id: str) -> None:
+    with twin.read(Reader(project_id=project_id)) as view:
+        for name in ("n\x00", "CAD-LEG\x00"):
+            with pytest.raises(ToolError, match="There is no"):
+                view[name]
+        assert view.project("p\x00") is None
 
 
 def test_search_stays_in_the_project_and_below_its_limit(twin: TwinStore, project_id: str) -> None:
@@ -155,7 +165,7 @@ def test_a_link_is_pinned_to_the_revision_it_was_made_against(twin: TwinStore, p
     decision = record(twin, project_id, {})
     with twin.change(author="b", project_id=project_id) as change:
         made = change.link("depends_on", decision, "CAD-LEG", {"why": "mass"})
-        assert change.link("depends_on", decision.node_id, leg.node_id).link_id == made.link_id
+        assert change.link("depends_on", decision.node_id, leg.node_id, {"why": "mass"}).link_id == made.link_id
     define(twin, project_id, "Leg")
     with twin.read(Reader(project_id=project_id)) as view:
         assert view.link(made.link_id) == made

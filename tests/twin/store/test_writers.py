@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from metaforge.core.errors import ToolError
 from metaforge.store.database import Database
 from metaforge.twin.model import Reader
@@ -124,6 +126,15 @@ def test_a_follower_of_the_changelog_misses_nothing_while_others_write(twin: Twi
 
     with twin.read() as view:
         assert followed == [entry.seq for entry in view.changes(project_id=project_id)]
+
+
+def test_a_change_inside_a_change_is_a_mistake_told_at_once(twin: TwinStore) -> None:
+    with twin.change(author="a") as outer:
+        with pytest.raises(RuntimeError, match="use the one there is"), twin.change(author="a"):
+            pass
+        made = outer.record("note", {})
+    with twin.change(author="a") as change:
+        assert change.view.node(made.node_id) == made
 
 
 def test_a_reader_keeps_its_state_while_others_write(twin: TwinStore, project_id: str) -> None:
