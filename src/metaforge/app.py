@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ from metaforge.store.database import Database
 from metaforge.store.stash import GeometryStash
 from metaforge.telemetry import logs, spans
 from metaforge.tools.context import Caller, Invocation, Outcome, Progress, no_progress
+from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import ToolSource
 from metaforge.twin.resources import add_resources
@@ -170,7 +172,9 @@ class App:
 
         measurer = Measurer(self.engine, self.registry, self.workspace)
         store = TwinStore(self.database, self.blobs)
-        return TwinServices(store, self.blobs, self.calls, self.scopes, measurer, self.workspace)
+        return TwinServices(
+            store, self.blobs, self.calls, self.scopes, measurer, self.workspace, self.settings.allow_twin_mutations
+        )
 
     def _register_foreign_adapters(self) -> None:
         """Register adapters that other packages bring; a broken one is told, and the server starts all the same."""
@@ -198,7 +202,11 @@ class App:
         return "metaforge-mcp ready"
 
     def listed_tools(self) -> Sequence[Tool]:
-        return self.registry.listed()
+        listed = self.registry.listed()
+        if not self.settings.allow_twin_mutations:
+            return listed
+        # Who lets Cypher write is told that it may, on every listing; each text is judged when it is sent.
+        return [replace(tool, effect=Effect.WRITE) if tool.id == "twin.query_cypher" else tool for tool in listed]
 
     def list_meta(self) -> dict[str, Any]:
         unavailable = [entry.wire() for entry in self.registry.unavailable()]
@@ -274,6 +282,8 @@ class App:
 
     async def close(self) -> None:
         await asyncio.gather(*(source.close() for source in self.registry.sources()))
+        if "twin_services" in self.__dict__:
+            await self.twin_services.close()
         self.recorder.close()
         spans.shutdown()
         self.database.close()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from metaforge.twin.change import Change
 from metaforge.twin.evidence import Cited, cite
 from metaforge.twin.measuring import Measurer
 from metaforge.twin.model import Reader
+from metaforge.twin.query.service import TwinQueries
 from metaforge.twin.scopes import ClientScopes
 from metaforge.twin.staging import stage
 from metaforge.twin.store import TwinStore
@@ -33,6 +35,18 @@ class TwinServices:
     scopes: ClientScopes
     measurer: Measurer
     workspace: Path
+    mutations_allowed: bool = False
+    """Whether the server was started with `--allow-twin-mutations`."""
+
+    @cached_property
+    def queries(self) -> TwinQueries:
+        """What answers Cypher; its processes are started at the first query."""
+        return TwinQueries(self.store, self.blobs, mutations_allowed=self.mutations_allowed)
+
+    async def close(self) -> None:
+        """End what was started."""
+        if "queries" in self.__dict__:
+            await self.queries.close()
 
     async def read(self, ctx: Invocation, work: Callable[[View], T], *, project_id: str | None = None) -> T:
         """Run `work` on what the caller sees of the record.

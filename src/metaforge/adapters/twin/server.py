@@ -5,6 +5,7 @@ from metaforge.adapters.twin.decisions import Decisions
 from metaforge.adapters.twin.evidence import EvidenceTools
 from metaforge.adapters.twin.geometry import Geometry
 from metaforge.adapters.twin.promotion import Promotions
+from metaforge.adapters.twin.querying import Querying
 from metaforge.adapters.twin.reading import Reading
 from metaforge.adapters.twin.requirements import Requirements
 from metaforge.adapters.twin.tracing import Tracing
@@ -18,5 +19,5 @@ class TwinServer(McpToolServer):
     in_process = True
 
     def __init__(self, services: TwinServices | None = None) -> None:
-        groups = (Reading, Requirements, Decisions, EvidenceTools, Geometry, Promotions, Tracing)
+        groups = (Reading, Requirements, Decisions, EvidenceTools, Geometry, Promotions, Tracing, Querying)
         super().__init__("twin", __version__, groups=[group(services) for group in groups])

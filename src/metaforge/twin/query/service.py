@@ -9,10 +9,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
-from metaforge.core.errors import FailureMode, OverLimit, ToolError, ToolUnavailable
+from metaforge.core.errors import FailureMode, OverLimit, ToolError
 from metaforge.store.blobs import BlobStore
 from metaforge.twin.model import Reader
 from metaforge.twin.query import reading
@@ -22,7 +21,6 @@ from metaforge.twin.query.gate import Gate, ProjectNotBound, check_parameters
 from metaforge.twin.query.reading import Batch
 from metaforge.twin.store import TwinStore
 
-INSTALL = 'pip install "metaforge[graph]"'
 BUILD_SECONDS = 120.0
 _GRACE_SECONDS = 2.0
 
@@ -92,10 +90,8 @@ class TwinQueries:
 
         Raises:
             ToolError: the query may not run, is over a limit, or failed; the message says what to do.
-            ToolUnavailable: the libraries it needs are not installed.
         """
         params = dict(params or {})
-        _require_libraries()
         scope = _scope(project_id, params)
         judged = await self._gate.judge(cypher)
         check_parameters(judged, params)
@@ -210,12 +206,3 @@ def _scope(project_id: str, params: Mapping[str, Any]) -> str:
             kind="other_project", fix=f"Bind {project_id!r}, or open the other project first",
         )  # fmt: skip
     return project_id
-
-
-def _require_libraries() -> None:
-    missing = [name for name in ("graphglot", "kglite") if find_spec(name) is None]
-    if missing:
-        raise ToolUnavailable(
-            f"twin.query_cypher needs {' and '.join(missing)}: {INSTALL}",
-            reason=f"{' and '.join(missing)} is not installed", install=INSTALL,
-        )  # fmt: skip
