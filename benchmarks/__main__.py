@@ -27,6 +27,8 @@ BENCHMARKS = {
     "beside_cad": "cheap calls while a CAD script works",
     "demo": "the bracket demo against a bare script",
     "twin_writes": "revision writes from eight processes, and memory over many",
+    "twin_projection": "the graph that Cypher queries run on",
+    "twin_impact": "the impact of a change among 100,000 and 1,000,000 nodes",
 }
 
 

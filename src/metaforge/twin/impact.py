@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from metaforge.core.errors import ToolError
@@ -87,9 +88,7 @@ def impact(view: "View", ref: str, way: Way = "up", depth: int = DEFAULT_DEPTH, 
     return Impact(root, way, depth, tuple(hits), touched, len(found) > limit)
 
 
-def _order(hit: Hit) -> tuple[int, str, str]:
-    return (hit.depth, hit.kind, hit.item_key or hit.node_id)
-
+_order = attrgetter("depth", "kind", "item_key", "node_id")
 
 _ITEMS = (
     " select reach.subject, items.head_node_id, items.kind, items.name, items.key, items.head_revision, reach.depth "
@@ -106,15 +105,12 @@ _ITEMS_IN_RUN = (
 def _hits(view: "View", subject: str, direction: Direction, depth: int, limit: int) -> list[Hit]:
     run_id = view.reader.run_id
     query, values = walk(run_id, subject, direction, depth, live=True)
-    if run_id:
-        found = view.transaction.each(query + _ITEMS_IN_RUN, *values, run_id, limit)
-    else:
-        found = view.transaction.each(query + _ITEMS, *values, limit)
+    tail, last = (_ITEMS_IN_RUN, [run_id, limit]) if run_id else (_ITEMS, [limit])
     made: dict[str, Hit] = {}
-    for row in found:
-        before = made.get(row[0])
-        if before is None or row[6] < before.depth:
-            made[row[0]] = Hit._make(row)
+    for hit in map(Hit._make, view.transaction.rows(query + tail, *values, *last)):
+        before = made.get(hit.subject)
+        if before is None or hit.depth < before.depth:
+            made[hit.subject] = hit
     made.pop(subject, None)
     records = {subject: hit.depth for subject, hit in made.items() if hit.node_id is None}
     subjects = list(records)
