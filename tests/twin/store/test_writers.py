@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from metaforge.core.errors import ToolError
+from metaforge.store.blobs import BlobStore
 from metaforge.store.database import Database
 from metaforge.twin.model import Reader
 from metaforge.twin.store import TwinStore
@@ -82,12 +83,17 @@ def test_of_two_writers_that_pin_one_head_exactly_one_wins(twin: TwinStore, proj
     assert sorted(map(str, together(8, write))) == ["CAD-LEG@2", *["stale_revision"] * 7]
 
 
-def test_writers_of_one_name_make_one_item_without_a_gap(twin: TwinStore, project_id: str) -> None:
+def test_writers_of_one_name_make_one_item_without_a_gap(
+    twin: TwinStore, project_id: str, database: Database, tmp_path: Path
+) -> None:
     def write(number: int) -> list[str]:
         refs = []
+        own = Database(database.url, tmp_path)  # as another process would have it
+        writer = TwinStore(own, BlobStore(tmp_path / "blobs"))
         for _ in range(10):
-            with twin.change(author=f"w{number}", project_id=project_id) as change:
+            with writer.change(author=f"w{number}", project_id=project_id) as change:
                 refs.append(change.define("cad_model", "Leg", {"by": number}).ref)
+        own.close()
         return refs
 
     written = [ref for refs in together(6, write) for ref in refs]  # type: ignore[attr-defined]
