@@ -1,0 +1,123 @@
+"""A promotion is a person's decision: known from the approval, never from arguments, and never over an open claim."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from metaforge.adapters.twin.promotion import Promotions
+from metaforge.core.errors import NotApproved, ToolError
+from metaforge.tools.context import Invocation, Trust
+
+PROMOTE = "twin.attempt_promotion"
+
+
+@pytest.mark.parametrize("name", ["approver", "decided_by", "approved_by"])
+@pytest.mark.parametrize("tool_id", [PROMOTE, "twin.approve_engineering_entity"])
+async def test_a_caller_cannot_name_the_approver(bench: Any, project_id: str, name: str, tool_id: str) -> None:
+    refusal = await bench.refused(tool_id, project_id=project_id, level="concept", **{name: "boss"})
+    assert isinstance(refusal, ToolError)
+    assert (refusal.kind, refusal.data["field"]) == ("approver_not_caller_supplied", name)
+
+
+async def test_without_an_identified_approver_nothing_is_decided(bench: Any, project_id: str) -> None:
+    refusal = await bench.refused(PROMOTE, project_id=project_id, level="concept")
+    assert refusal.kind == "human_authority_required"
+    remote = bench.another("session-2", trust=Trust.REMOTE)
+    held = await remote.refused(PROMOTE, project_id=project_id, level="concept")
+    assert isinstance(held, NotApproved)
+
+
+@pytest.fixture
+def decide(bench: Any, project_id: str) -> Any:
+    """Run a promotion as the pipeline does once a person has approved the call."""
+    tools = Promotions(bench.app.twin_services)
+    approved = Invocation("c1", bench.caller, 60.0, project_id=project_id, approver="carol", approver_verified=True)
+
+    async def run(level: str = "sim_validated", approver: str = "carol", **more: Any) -> Any:
+        answer = await tools.attempt_promotion(replace(approved, approver=approver), project_id, level, **more)
+        return answer.data
+
+    return run
+
+
+async def proven(bench: Any, result: dict[str, Any], evidence_type: str = "simulation") -> str:
+    strength = {"name": "strength", "metric": "max_von_mises", "operator": "<=", "limit": 200, "unit": "MPa"}
+    await bench.do("twin.record_constraint_set", title="B", constraints=[strength])
+    await bench.commit()
+    proof = await bench.do(
+        "twin.record_evidence", evidence_type=evidence_type, result=result, producer={"tool": "press"},
+        supports=["CS-B#strength"], valid_against=[{"ref": "CAD-BRACKET"}],
+    )  # fmt: skip
+    claim = await bench.do(
+        "twin.record_claim", requirement_ref="CS-B#strength", artefact_ref="CAD-BRACKET",
+        evidence_refs=[proof["node_id"]],
+    )  # fmt: skip
+    node_id: str = claim["node_id"]
+    return node_id
+
+
+async def test_the_tool_itself_refuses_without_an_approver(decide: Any) -> None:
+    with pytest.raises(ToolError) as refusal:
+        await decide(approver="")
+    assert refusal.value.kind == "human_authority_required"
+
+
+async def test_a_proven_claim_promotes_and_the_approver_is_on_the_record(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120})
+    made = await decide(required_claim_ids=[claim], comment="looks right")
+    assert (made.promoted, made.decided_by, made.blocked_reason) == (True, "carol", None)
+    assert made.results[0]["margin_ratio"] == pytest.approx(0.4)
+    kept = (await bench.do("twin.get_node", node_id=made.gate_id))["node"]
+    assert (kept["node_type"], kept["properties"]["decided_by"]) == ("approval", "carol")
+    assert kept["properties"]["approver_verified"] is True
+
+
+async def test_without_claims_or_with_a_rejection_nothing_is_promoted(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120})
+    assert "at least one claim" in (await decide()).blocked_reason
+    rejected = await decide(required_claim_ids=[claim], reject=True)
+    assert (rejected.promoted, rejected.blocked_reason) == (False, "the approver rejected it")
+
+
+async def test_a_simulation_is_not_enough_for_the_physical_level(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120})
+    made = await decide("physically_validated", required_claim_ids=[claim])
+    assert (made.promoted, made.results[0]["status"]) == (False, "insufficient")
+
+
+async def test_a_stale_claim_blocks(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120})
+    await bench.commit(text="thin")
+    made = await decide(required_claim_ids=[claim])
+    assert (made.promoted, made.results[0]["status"]) == (False, "stale")
+
+
+async def test_an_uncertainty_that_reaches_the_limit_blocks(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 180, "max_von_mises_uncertainty_mpa": 15})
+    assert (await decide(required_claim_ids=[claim], k=1.0)).promoted
+    made = await decide(required_claim_ids=[claim], k=2.0)
+    assert (made.promoted, made.results[0]["status"]) == (False, "uncertain")
+
+
+async def test_a_violated_requirement_blocks_whatever_is_claimed(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120})
+    mass = {"name": "mass", "metric": "mass", "operator": "<=", "limit": 1, "unit": "g"}
+    await bench.do("twin.record_constraint_set", title="Mass", constraints=[mass])
+    made = await decide(required_claim_ids=[claim])
+    assert made.promoted is False
+    assert "CS-MASS@1#mass is violated on CAD-BRACKET@1" in made.blocked_reason
+
+
+async def test_what_is_no_claim_is_refused(bench: Any, decide: Any) -> None:
+    decision = await bench.do("twin.record_decision", title="Steel", rationale="cheap")
+    with pytest.raises(ToolError, match="no claim"):
+        await decide(required_claim_ids=[decision["node_id"]])
+
+
+async def test_a_review_is_of_exactly_one_revision(bench: Any, project_id: str) -> None:
+    await bench.do("twin.record_engineering_entity", entity_type="intent", title="Mount", statement="x")
+    tools = Promotions(bench.app.twin_services)
+    approved = Invocation("c1", bench.caller, 60.0, project_id=project_id, approver="carol")
+    made = (await tools.approve_engineering_entity(approved, "INT-MOUNT", "approved")).data
+    assert (made.target_ref, made.decided_by) == ("INT-MOUNT@1", "carol")
