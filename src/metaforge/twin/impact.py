@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from metaforge.core.errors import ToolError
@@ -88,7 +88,7 @@ def impact(view: "View", ref: str, way: Way = "up", depth: int = DEFAULT_DEPTH, 
     return Impact(root, way, depth, tuple(hits), touched, len(found) > limit)
 
 
-_order = attrgetter("depth", "kind", "item_key", "node_id")
+_order = itemgetter(*(Hit._fields.index(name) for name in ("depth", "kind", "item_key", "node_id")))
 
 _ITEMS = (
     " select reach.subject, items.head_node_id, items.kind, items.name, items.key, items.head_revision, reach.depth "

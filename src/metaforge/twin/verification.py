@@ -15,9 +15,8 @@ from metaforge.twin.trace import current_revisions, replaced
 if TYPE_CHECKING:
     from metaforge.twin.view import View
 
-_TO_REQUIREMENT = (
-    LinkType.SUPPORTS, LinkType.CONTRADICTS, LinkType.SATISFIES, LinkType.VERIFIES, LinkType.VALID_AGAINST,
-)  # fmt: skip
+_SPEAKING = (LinkType.SUPPORTS, LinkType.CONTRADICTS, LinkType.SATISFIES, LinkType.VALID_AGAINST)
+"""Types by which evidence and claims speak about a requirement; a verification case may come by any."""
 
 
 class Standing(StrEnum):
@@ -81,7 +80,9 @@ class Records:
         self._view = view
         self._incoming: dict[str, list[Link]] = {
             node.subject: [
-                link for link in view.links(subject=node.subject, direction="incoming") if link.type in _TO_REQUIREMENT
+                link
+                for link in view.links(subject=node.subject, direction="incoming")
+                if link.type != LinkType.SUPERSEDES
             ]
             for node in sets
         }
@@ -122,9 +123,11 @@ class Records:
         return list(found.values())
 
     def _verification(self, source: Node, link: Link, entry: Mapping[str, Any], name: str) -> Verification | None:
-        if link.type == LinkType.VERIFIES or source.kind == "verification_case":
+        if source.kind == "verification_case":
             return Verification(source.node_id, "verification_case", source.name, Status.UNCERTAIN, Standing.CURRENT,
                                 "planned")  # fmt: skip
+        if link.type not in _SPEAKING:
+            return None
         if source.kind == "claim":
             says, why, judged = self._claimed(source, entry)
         else:

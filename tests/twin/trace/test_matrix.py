@@ -107,12 +107,13 @@ def test_a_claim_without_evidence_is_uncertain(design):
     assert standing(design) == {"stress": "uncertain"}
 
 
-def test_a_planned_verification_covers_and_does_not_verify(design):
+@pytest.mark.parametrize("relation", ["verifies", "derives_from"])
+def test_a_planned_verification_covers_and_does_not_verify(design, relation):
     design.requirements(FINISH)
     design.part(0.35)
     with design.change() as change:
         case = change.record("verification_case", {"statement": "look at every edge"}, name="Edges")
-        change.link("verifies", case, "CS-BRACKET", {"requirement": "finish"})
+        change.link(relation, case, "CS-BRACKET", {"requirement": "finish"})
     whole = found(design)
     assert whole.uncovered == ()
     assert [(row.name, row.why) for row in whole.unverified] == [("finish", "verification is planned, not done")]
