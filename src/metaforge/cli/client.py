@@ -17,6 +17,7 @@ from metaforge import __version__
 
 PROTOCOL_REVISION = "2025-11-25"
 EXIT_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 2.0
 
 Moved = Callable[[float, str], None]
 
@@ -133,6 +134,8 @@ class StdioClient:
             raise ClientError(f"The server did not answer {method} within {within_seconds:g} s") from None
         if message is None:
             status = self._server.wait()
+            # Its last words may still be on their way.
+            self._readers[1].join(_LAST_WORDS_SECONDS)
             said = "\n".join(self._log) or "it said nothing"
             raise ClientError(f"The server ended during {method} with exit status {status}:\n{said}")
         return message

@@ -63,10 +63,9 @@ class LocalSource:
     def _runner(self, tool: Tool) -> Run:
         server = self.server
         if (marked := server.marked(tool.id)) is not None:
-            if marked.takes_plain_json:
-                # The input schema has been held against them: there is nothing left to convert.
-                return lambda arguments, ctx: marked.method(ctx, **arguments)
-            return lambda arguments, ctx: marked.method(ctx, **marked.validate(arguments))
+            return lambda arguments, ctx: marked.method(
+                ctx, **(arguments if marked.fits(arguments) else marked.validate(arguments))
+            )
         if (handler := server.handler(tool.id)) is not None:
             if len(inspect.signature(handler).parameters) > 1:
                 return handler

@@ -121,11 +121,30 @@ class MarkedTool:
         return inspect.iscoroutinefunction(self.method)
 
     @cached_property
-    def takes_plain_json(self) -> bool:
-        """Whether JSON values that fit the schema are the method's own arguments, with nothing to convert."""
+    def _plain_types(self) -> dict[str, tuple[type, ...]] | None:
+        """The types of each parameter where all are plain JSON ones, else None."""
         hints = get_type_hints(self.method)
-        wanted = [hints[name] for name in inspect.signature(self.method).parameters if name != "ctx"]
-        return all(_is_plain(hint) for hint in wanted)
+        plain: dict[str, tuple[type, ...]] = {}
+        for name in inspect.signature(self.method).parameters:
+            if name != "ctx":
+                hint = hints[name]
+                plain[name] = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        # An integer would stay one where the method says float.
+        return plain if all(set(types) <= {str, int, bool, type(None)} for types in plain.values()) else None
+
+    @cached_property
+    def _required(self) -> frozenset[str]:
+        parameters = inspect.signature(self.method).parameters.values()
+        return frozenset(each.name for each in parameters if each.default is each.empty and each.name != "ctx")
+
+    def fits(self, arguments: dict[str, Any]) -> bool:
+        """Return whether arguments can be passed as they are; False only means that `validate` must look."""
+        plain = self._plain_types
+        return (
+            plain is not None
+            and arguments.keys() >= self._required
+            and all(name in plain and type(value) in plain[name] for name, value in arguments.items())
+        )
 
     def manifest(self) -> ToolManifest:
         """Return the tool's documented description with both schemas."""
@@ -168,13 +187,6 @@ class MarkedTool:
         """Return the tool's data as JSON-ready fields."""
         dumped: dict[str, Any] = self.result_type.dump_python(data, mode="json", exclude_none=True)
         return dumped
-
-
-def _is_plain(hint: Any) -> bool:
-    if get_origin(hint) in (Union, UnionType):
-        return all(_is_plain(each) for each in get_args(hint))
-    # An integer would stay one where the method says float.
-    return hint in (str, int, bool, type(None))
 
 
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.+)$")

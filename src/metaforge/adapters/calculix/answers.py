@@ -248,7 +248,6 @@ class ResultMetadata:
 
     blocks: list[str]
     increments: int
-    last_value: float
     complete: bool
     solver_version: str = ""
     element_count: int = 0

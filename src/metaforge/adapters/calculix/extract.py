@@ -72,7 +72,6 @@ def _metadata(results: Results) -> ResultMetadata:
     return ResultMetadata(
         blocks=list(dict.fromkeys(block.name for block in results.blocks)),
         increments=len({(block.step, block.value) for block in results.blocks}),
-        last_value=number(results.blocks[-1].value) if results.blocks else 0.0,
         complete=not results.truncated,
         solver_version=results.version,
         element_count=sum(len(ids) for ids, _ in results.elements.values()),
