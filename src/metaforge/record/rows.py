@@ -7,51 +7,62 @@ from typing import Protocol
 
 from metaforge.store.database import Database
 
+_TAKE_APART = """
+    create temp table if not exists batch (
+        key integer primary key, call_id text, tool_id text, status text, started_at text, client_session_id text,
+        work_session_id text, project_id text, author text, client_name text, message text, duration_ms real,
+        record text
+    )
+"""
+_BATCH = """
+    insert into temp.batch
+    select key, json_extract(value, '$.call_id'), json_extract(value, '$.tool_id'), json_extract(value, '$.status'),
+           json_extract(value, '$.started_at'), json_extract(value, '$.caller.session_id'),
+           json_extract(value, '$.work_session_id'), coalesce(json_extract(value, '$.project_id'), ''),
+           json_extract(value, '$.caller.actor_id'), json_extract(value, '$.caller.client_name'),
+           coalesce(nullif(json_extract(value, '$.summary'), ''), json_extract(value, '$.error_message'),
+                    json_extract(value, '$.tool_id') || ' ' || json_extract(value, '$.status')),
+           json_extract(value, '$.duration_ms'), value
+    from json_each(?)
+"""
+"""Each record is taken apart once; the statements after it read columns."""
+
 _CALLS = """
     insert into calls (call_id, tool_id, status, started_at, session_id, record)
-    select json_extract(value, '$.call_id'), json_extract(value, '$.tool_id'), json_extract(value, '$.status'),
-           json_extract(value, '$.started_at'), json_extract(value, '$.caller.session_id'), value
-    from json_each(?) where true
+    select call_id, tool_id, status, started_at, client_session_id, record from temp.batch where true order by key
     on conflict (call_id) do nothing
 """
 _FILES = """
     insert into call_files (sha256, call_id, direction)
-    select json_extract(file.value, '$.sha256'), json_extract(record.value, '$.call_id'), {direction!r}
-    from json_each(?) as record, json_each(record.value, {path!r}) as file where true
+    select json_extract(file.value, '$.sha256'), call_id, {direction!r}
+    from temp.batch, json_each(record, {path!r}) as file where true
     on conflict do nothing
 """
 _SESSIONS = """
     insert into sessions (session_id, project_id, client_session_id, agent_code, task_type, title, status, summary,
                           implicit, author, client_name, event_count, started_at, last_event_at, completed_at)
-    select json_extract(value, '$.work_session_id'), coalesce(json_extract(value, '$.project_id'), ''),
-           json_extract(value, '$.caller.session_id'), '', '', '', 'active', '', 1,
-           json_extract(value, '$.caller.actor_id'), json_extract(value, '$.caller.client_name'), 0,
-           json_extract(value, '$.started_at'), json_extract(value, '$.started_at'), ''
-    from json_each(?) where json_extract(value, '$.work_session_id') is not null
+    select work_session_id, project_id, client_session_id, '', '', '', 'active', '', 1, author, client_name, 0,
+           started_at, started_at, ''
+    from temp.batch where work_session_id is not null order by key
     on conflict (session_id) do nothing
 """
 _EVENTS = """
     insert into session_events (session_id, seq, event_id, type, message, data, call_id, author, at)
-    select session_id, event_count + row_number() over (partition by session_id order by key),
-           json_extract(value, '$.call_id'),
-           case json_extract(value, '$.status') when 'ok' then 'action' else 'error' end,
-           coalesce(nullif(json_extract(value, '$.summary'), ''), json_extract(value, '$.error_message'),
-                    json_extract(value, '$.tool_id') || ' ' || json_extract(value, '$.status')),
-           json_object('tool_id', json_extract(value, '$.tool_id'), 'status', json_extract(value, '$.status'),
-                       'duration_ms', json_extract(value, '$.duration_ms'), 'captured_by', 'server'),
-           json_extract(value, '$.call_id'), json_extract(value, '$.caller.actor_id'),
-           json_extract(value, '$.started_at')
-    from (select value, min(key) as key from json_each(?) group by json_extract(value, '$.call_id'))
-    join sessions on session_id = json_extract(value, '$.work_session_id')
-    where not exists (select 1 from session_events where event_id = json_extract(value, '$.call_id'))
+    select session_id, event_count + row_number() over (partition by session_id order by key), call_id,
+           case batch.status when 'ok' then 'action' else 'error' end, message,
+           json_object('tool_id', tool_id, 'status', batch.status, 'duration_ms', duration_ms, 'captured_by', 'server'),
+           call_id, batch.author, batch.started_at
+    from (select *, min(key) from temp.batch group by call_id) as batch
+    join sessions on session_id = work_session_id
+    where not exists (select 1 from session_events where event_id = batch.call_id)
     on conflict (event_id) do nothing
 """
 _COUNTS = """
     update sessions set
         event_count = (select max(seq) from session_events where session_events.session_id = sessions.session_id),
-        last_event_at = max(last_event_at, (select max(at) from session_events
-                                            where session_events.session_id = sessions.session_id))
-    where session_id in (select json_extract(value, '$.work_session_id') from json_each(?))
+        last_event_at = max(last_event_at, (select max(batch.started_at) from temp.batch as batch
+                                            where work_session_id = sessions.session_id))
+    where session_id in (select work_session_id from temp.batch)
 """
 _INPUTS = _FILES.format(direction="input", path="$.inputs")
 _ARTEFACTS = _FILES.format(direction="artefact", path="$.artefacts")
@@ -125,19 +136,23 @@ class SqliteRowWriter:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = self._database.record_connection()
+            self._connection.execute("pragma temp_store = memory")
+            self._connection.execute(_TAKE_APART)
         return self._connection
 
 
 def _insert(connection: sqlite3.Connection, lines: Sequence[bytes]) -> None:
     array = (b"[" + b",".join(lines) + b"]").decode()
-    connection.execute(_CALLS, (array,))
+    connection.execute("delete from temp.batch")
+    connection.execute(_BATCH, (array,))
+    connection.execute(_CALLS)
     if '"sha256"' in array:
-        connection.execute(_INPUTS, (array,))
-        connection.execute(_ARTEFACTS, (array,))
+        connection.execute(_INPUTS)
+        connection.execute(_ARTEFACTS)
     if '"work_session_id"' in array:
-        connection.execute(_SESSIONS, (array,))
-        connection.execute(_EVENTS, (array,))
-        connection.execute(_COUNTS, (array,))
+        connection.execute(_SESSIONS)
+        connection.execute(_EVENTS)
+        connection.execute(_COUNTS)
 
 
 def _insert_singly(connection: sqlite3.Connection, lines: Sequence[bytes]) -> list[bytes]:
