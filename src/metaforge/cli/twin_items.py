@@ -1,5 +1,6 @@
 """`metaforge twin list`, `history`, `diff` and `prd`."""
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from metaforge.twin.view import View
 
 STATUS_STYLES = {"draft": "yellow", "rejected": "red", "abandoned": "dim", "approved": "green"}
 _SHOWN_CHARS = 160
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 def show_list(project: str, *, as_json: bool) -> int:
@@ -137,7 +139,7 @@ def _value(value: Any) -> str:
         return "{" + short(", ".join(f"{name} {_value(each)}" for name, each in value.items())) + "}"
     if isinstance(value, list):
         return "(" + short(", ".join(_value(each) for each in value)) + ")"
-    return short(scalar(value))
+    return short(value[:12] + "..." if isinstance(value, str) and _DIGEST.fullmatch(value) else scalar(value))
 
 
 def short(text: str) -> str:

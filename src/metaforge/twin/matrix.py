@@ -104,7 +104,9 @@ def matrix(view: "View") -> Matrix:
 
 def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: Sequence[Finding]) -> Row:
     name = str(entry["name"])
-    found = [*records.verifications(node, entry), *_measured(findings)]
+    said = records.verifications(node, entry)
+    known = {each.ref for each in said if each.standing is Standing.CURRENT}
+    found = [*said, *_judged(findings, known)]
     status, why = _status(found, findings)
     method = str(entry.get("verification_method") or entry.get("expected_evidence") or "")
     return Row(
@@ -113,14 +115,18 @@ def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: Seque
     )  # fmt: skip
 
 
-def _measured(findings: Iterable[Finding]) -> Iterable[Verification]:
+def _judged(findings: Iterable[Finding], known: set[str]) -> Iterable[Verification]:
+    """What parts themselves and evidence about them show, beside the evidence that names the requirement."""
     for each in findings:
         told = each.judgement
-        if told.status == "no_data":
+        kind, _, ref = told.source.partition(" ")
+        if told.status == "no_data" or (kind == "evidence" and ref in known):
             continue
+        if kind != "evidence":
+            kind, ref = "measured", each.work_product
         yield Verification(
-            each.work_product, "measured", each.work_product.partition("@")[0], Status(told.status), Standing.CURRENT,
-            told.reason, (each.work_product,), told.actual, told.unit, told.margin_ratio,
+            ref, kind, "", Status(told.status), Standing.CURRENT, told.reason, (each.work_product,), told.actual,
+            told.unit, told.margin_ratio,
         )  # fmt: skip
 
 
