@@ -203,6 +203,10 @@ def _command(command: Any, path: str) -> Iterator[str]:
     yield ""
 
 
+MAY_WRITE = frozenset({"twin.query_cypher"})
+"""Reads by default, writes where the server was told to allow it: a person should be asked."""
+
+
 def allow_list() -> str:
     """Claude Code's permissions under which tools that only read need no question."""
     allowed = [
@@ -210,7 +214,7 @@ def allow_list() -> str:
         for adapter_id, target in CATALOG.items()
         if adapter_id not in OPTIONAL
         for tool in manifest_of(target)["tools"]
-        if tool["effect"] == "read"
+        if tool["effect"] == "read" and tool["tool_id"] not in MAY_WRITE
     ]
     return json.dumps({"permissions": {"allow": allowed}}, indent=2) + "\n"
 

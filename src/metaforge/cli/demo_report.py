@@ -16,7 +16,7 @@ def show(demo: Demo) -> None:
     out = console()
     name, version = demo.server.get("name", "server"), demo.server.get("version", "")
     if "start" in demo.seconds:
-        out.print(f"{name} {version} started over stdio, {demo.tools_count} tools, {_took(demo.seconds['start'])}")
+        out.print(f"{name} {version} started over stdio, {_took(demo.seconds['start'])}")
     sections = {"part": part_lines, "export": export_lines, "stress": stress_lines}
     for request in REQUESTS:
         result = demo.results.get(request.key)
