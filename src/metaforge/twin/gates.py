@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import ToolError
@@ -51,7 +52,11 @@ class Gate:
 
     name: str
     question: str
-    query: Callable[["View", Matrix], Iterable[Obstacle]]
+    query: Callable[["View", "Traced"], Iterable[Obstacle]]
+
+
+Traced = Callable[[], Matrix]
+"""Makes the trace matrix at its first call: not every gate asks for it."""
 
 
 def check_gates(view: "View", names: Sequence[str] = ()) -> list[GateResult]:
@@ -70,12 +75,12 @@ def check_gates(view: "View", names: Sequence[str] = ()) -> list[GateResult]:
             f"There is no gate {unknown[0][:60]!r}", kind="unknown_gate", fix=f"There is {', '.join(GATES)}",
             did_you_mean=list(GATES),
         )  # fmt: skip
-    found = matrix(view)
+    traced = cache(lambda: matrix(view))
     chosen = [GATES[name] for name in dict.fromkeys(names)] or list(GATES.values())
-    return [GateResult(gate.name, gate.question, tuple(gate.query(view, found))) for gate in chosen]
+    return [GateResult(gate.name, gate.question, tuple(gate.query(view, traced))) for gate in chosen]
 
 
-def _suspect(view: "View", _: Matrix) -> Iterator[Obstacle]:
+def _suspect(view: "View", _: Traced) -> Iterator[Obstacle]:
     for each in suspects(view):
         what = f"{each.source.kind} {each.source.name[:80]!r} {each.link.type} {each.pinned_ref}: {each.why}"
         yield Obstacle(
@@ -85,8 +90,8 @@ def _suspect(view: "View", _: Matrix) -> Iterator[Obstacle]:
         )  # fmt: skip
 
 
-def _uncovered(_: "View", found: Matrix) -> Iterator[Obstacle]:
-    for gap in found.uncovered:
+def _uncovered(_: "View", traced: Traced) -> Iterator[Obstacle]:
+    for gap in traced().uncovered:
         fix = (
             "Record evidence for it, or a verification_case that says how it will be verified"
             if gap.kind == "requirement"
@@ -95,13 +100,14 @@ def _uncovered(_: "View", found: Matrix) -> Iterator[Obstacle]:
         yield Obstacle(gap.ref, f"{gap.kind} {gap.name[:80]!r}: {gap.why}", fix)
 
 
-def _unverified(_: "View", found: Matrix) -> Iterator[Obstacle]:
+def _unverified(_: "View", traced: Traced) -> Iterator[Obstacle]:
     told = {
         "fail": ("fails", "Change the design or the requirement"),
         "stale": ("is stale", "Repeat the verification with the current revision, or review its link"),
         "uncertain": ("is uncertain", "Record evidence that measures it, valid against the current revision"),
         "no_data": ("has no data", "Record evidence for it"),
     }
+    found = traced()
     if not found.rows:
         what = "it has no requirements, so nothing can be shown to hold"
         yield Obstacle(found.project_id, what, "Record them with twin.record_constraint_set")
@@ -111,7 +117,7 @@ def _unverified(_: "View", found: Matrix) -> Iterator[Obstacle]:
             yield Obstacle(row.ref, f"{row.demand} {says}" + (f": {row.why}" if row.why else ""), fix)
 
 
-def _open_drafts(view: "View", _: Matrix) -> Iterator[Obstacle]:
+def _open_drafts(view: "View", _: Traced) -> Iterator[Obstacle]:
     query = (
         "select drafts.run_id, items.key, drafts.revision from drafts join items on items.item_id = drafts.item_id "
         "where items.project_id = ? order by drafts.run_id, items.key"

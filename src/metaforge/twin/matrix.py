@@ -89,7 +89,7 @@ def matrix(view: "View") -> Matrix:
     """Return the trace matrix of the reader's project, as it stands for this reader."""
     sets = current_sets(view)
     findings: dict[str, list[Finding]] = defaultdict(list)
-    for finding in evaluate(view, products_of(view), sets).findings:
+    for finding in evaluate(view, products_of(view), sets).findings if sets else ():
         findings[finding.requirement_ref].append(finding)
     rows: list[Row] = []
     records = Records(view, sets)
