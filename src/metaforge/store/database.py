@@ -44,6 +44,11 @@ class Database:
         self._engines: dict[str, Engine] = {}
 
     @property
+    def answers_at_once(self) -> bool:
+        """Whether a short read needs no waiting: an SQLite file that is open, whose readers no writer holds up."""
+        return self._pool is not None and not self.is_postgres
+
+    @property
     def url(self) -> str:
         """The URL it was given, with its password: for connections, never for messages."""
         return self._url

@@ -80,9 +80,9 @@ class Measurer:
         except InvalidArguments as fault:
             raise InvalidArguments(f"The geometry was not committed: {fault.message}", **fault.data) from None
         except ToolCrashed as fault:
-            raise _unreadable("the CAD kernel died reading it", fault) from None
+            raise _unreadable("the CAD kernel died reading it", fault, path) from None
         except ToolError as fault:
-            raise _unreadable(fault.message.replace(path, "the file"), fault) from None
+            raise _unreadable(fault.message, fault, path) from None
         finally:
             await asyncio.to_thread(_remove, target)
         properties = dict(outcome.data.get("properties") or {})
@@ -90,9 +90,11 @@ class Measurer:
         return Measured(properties, warnings, {each.name: each.version for each in outcome.programs})
 
 
-def _unreadable(why: str, fault: ToolError) -> ToolError:
+def _unreadable(why: str, fault: ToolError, path: str) -> ToolError:
+    """Say what the kernel said, without the name of the copy, which nobody knows."""
+    where = "" if fault.where == path else fault.where.replace(path, "the file")
     return ToolError(
-        f"The geometry was not committed: {why}", kind="unreadable_geometry", where=fault.where,
+        f"The geometry was not committed: {why.replace(path, 'the file')}", kind="unreadable_geometry", where=where,
         fix=fault.fix or "Export it again from the program that made it, and look at it there first",
     )  # fmt: skip
 

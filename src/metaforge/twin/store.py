@@ -35,6 +35,11 @@ class TwinStore:
         self._blobs = blobs
         self._here = threading.local()
 
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether a read of a few rows may run where nothing may wait, such as an event loop."""
+        return self._database.answers_at_once
+
     @contextmanager
     def read(self, reader: Reader = EVERYBODY) -> Iterator[View]:
         """Open one state of the record, as a reader sees it; writers are not held up.

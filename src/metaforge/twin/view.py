@@ -196,7 +196,7 @@ class View:
     # -- links ---------------------------------------------------------------------------------------------------
 
     def links(
-        self, node_id: str = "", *, subject: str = "", type: str = "", direction: Direction = "both"
+        self, node_id: str = "", *, subject: str = "", type: str = "", direction: Direction = "both", limit: int = 0
     ) -> list[Link]:
         """Return links that the reader may see, oldest first.
 
@@ -205,6 +205,7 @@ class View:
             subject: of every revision of an item (its id), or of a record; or neither: all links of the project.
             type: of this type only.
             direction: outgoing (the node is the source), incoming, or both.
+            limit: at most this many, whichever are found first; 0 for all. A node may have very many.
         """
         column, value = ("node_id", node_id) if node_id else ("subject", subject)
         if not value:
@@ -215,9 +216,11 @@ class View:
             condition, values = f"{'source' if direction == 'outgoing' else 'target'}_{column} = ?", [value]
         query = (
             f"select {rows.LINK_COLUMNS} from links where {condition} and change_set in ('', ?) "
-            "and (? = '' or type = ?) order by created_at, link_id"
+            "and (? = '' or type = ?)" + (" limit ?" if limit else " order by created_at, link_id")
         )
-        return [rows.link_of(row) for row in self.transaction.rows(query, *values, self.reader.run_id, type, type)]
+        bound = (limit,) if limit else ()
+        found = self.transaction.rows(query, *values, self.reader.run_id, type, type, *bound)
+        return [rows.link_of(row) for row in found]
 
     def link(self, link_id: str) -> Link:
         """Return one link.

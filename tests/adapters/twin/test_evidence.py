@@ -37,8 +37,8 @@ def solved(bench: Any, call_id: str, *inputs: str, made: str = "", status: str =
 
 async def evidence(bench: Any, **more: Any) -> dict[str, Any]:
     arguments = {
-        "evidence_type": "simulation", "result": {"max_von_mises_mpa": 120.0}, "valid_against": [{"ref": "CAD-BRACKET"}],
-        "supports": ["CS-B#strength"],
+        "evidence_type": "simulation", "result": {"max_von_mises_mpa": 120.0},
+        "valid_against": [{"ref": "CAD-BRACKET"}], "supports": ["CS-B#strength"],
     }  # fmt: skip
     made: dict[str, Any] = await bench.do("twin.record_evidence", **(arguments | more))
     return made

@@ -109,6 +109,16 @@ async def test_a_violated_requirement_blocks_whatever_is_claimed(bench: Any, dec
     assert "CS-MASS@1#mass is violated on CAD-BRACKET@1" in made.blocked_reason
 
 
+async def test_a_release_needs_every_gate_to_be_empty(bench: Any, decide: Any) -> None:
+    claim = await proven(bench, {"max_von_mises_mpa": 120}, "test")
+    await bench.do("twin.record_engineering_entity", entity_type="stakeholder_need", title="Light", statement="x")
+    made = await decide("released", required_claim_ids=[claim])
+    assert made.promoted is False
+    assert "gate uncovered" in made.blocked_reason
+    assert "NEED-LIGHT@1" in made.blocked_reason
+    assert (await decide("physically_validated", required_claim_ids=[claim])).promoted
+
+
 async def test_what_is_no_claim_is_refused(bench: Any, decide: Any) -> None:
     decision = await bench.do("twin.record_decision", title="Steel", rationale="cheap")
     with pytest.raises(ToolError, match="no claim"):

@@ -153,6 +153,16 @@ async def test_a_node_is_read_by_id_key_or_revision_and_an_unknown_one_names_wha
         assert set(refusal.data["fields"]) == {"node_id", "item_key"}
 
 
+async def test_a_node_with_very_many_links_lists_some_and_says_so(bench: Any, project_id: str) -> None:
+    await bench.commit()
+    with bench.app.twin_services.store.change(author="x", project_id=project_id) as change:
+        for number in range(150):
+            change.link("depends_on", change.record("design_decision", {"n": number}), "CAD-BRACKET")
+    told = await bench.do("twin.get_node", item_key="CAD-BRACKET")
+    assert (len(told["edges"]), len(told["neighbours"])) == (100, 100)
+    assert "More than 100 links" in told["warnings"][0]
+
+
 async def test_history_tells_every_documented_field(bench: Any, project_id: str) -> None:
     await bench.commit()
     await bench.commit(text="thin", change_reason="thinner")

@@ -13,6 +13,7 @@ from metaforge.twin import promotion
 from metaforge.twin.authority import require_approver
 from metaforge.twin.change import Change
 from metaforge.twin.evaluation import evaluate, products_of
+from metaforge.twin.gates import check_gates
 from metaforge.twin.model import Node
 from metaforge.twin.requirements import current_sets
 from metaforge.twin.services import ToolGroup
@@ -51,7 +52,7 @@ class Promotions(ToolGroup):
 
         def write(change: Change) -> promotion.Promotion:
             results = promotion.judge_claims(change.view, required_claim_ids or (), level, k)
-            blockers = [] if level == "concept" else _blockers(change)
+            blockers = [] if level == "concept" else _blockers(change, level)
             return promotion.record_promotion(
                 change, level=level, results=results, blockers=blockers, approver=approver,
                 approver_verified=ctx.approver_verified, comment=comment, reject=reject,
@@ -103,10 +104,15 @@ class Promotions(ToolGroup):
         return Answer(ReviewAnswer(made.node_id, target.ref, state, approver), f"{target.ref} {state} by {approver}.")
 
 
-def _blockers(change: Change) -> list[str]:
+def _blockers(change: Change, level: str) -> list[str]:
     found = evaluate(change.view, products_of(change.view), current_sets(change.view))
     told = [f"{each.requirement_ref} is violated on {each.work_product}" for each in found.violations]
     if found.verdict in ("incomplete", "nothing_evaluated"):
         open_ones = [each.requirement_ref for each in found.skipped if each.severity == "error"]
         told.append(f"no value for {', '.join(open_ones)}" if open_ones else "no requirement could be judged")
+    if level == "released":
+        for gate in check_gates(change.view):
+            if gate.obstacles:
+                first = gate.obstacles[0]
+                told.append(f"gate {gate.name}: {len(gate.obstacles)} open, first {first.ref}: {first.what}")
     return told

@@ -24,7 +24,6 @@ from metaforge.twin.trace import current_revisions, is_suspect, node_row
 from metaforge.twin.view import View
 
 MAX_NEIGHBOURS = 100
-_FOUND_CHARS = 300
 
 
 class Reading(ToolGroup):
@@ -52,16 +51,17 @@ class Reading(ToolGroup):
 
         def look(view: View) -> tuple[Node, list[Row], list[Row], int]:
             node = view[ref]
-            links = view.links(node.node_id)
+            links = view.links(node.node_id, limit=MAX_NEIGHBOURS + 1)
             return node, *_around(view, node, links[:MAX_NEIGHBOURS]), len(links)
 
-        node, neighbours, edges, count = await self.services.read(ctx, look, project_id=project_id)
-        warnings = (f"{count} links; the first {MAX_NEIGHBOURS} are listed",) if count > MAX_NEIGHBOURS else ()
+        node, neighbours, edges, count = await self.services.read_few(ctx, look, project_id=project_id)
+        more = count > MAX_NEIGHBOURS
+        warnings = (f"More than {MAX_NEIGHBOURS} links; {MAX_NEIGHBOURS} are listed",) if more else ()
         suspect_count = sum(1 for edge in edges if edge.get("suspect"))
         doubt = f", {suspect_count} of them suspect" if suspect_count else ""
         return Answer(
             NodeAnswer(node_json(node), neighbours, edges),
-            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {count} links{doubt}.",
+            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {min(count, MAX_NEIGHBOURS)} links{doubt}.",
             warnings=warnings,
         )
 
