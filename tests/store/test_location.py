@@ -51,9 +51,7 @@ def test_a_url_names_a_file(url: str, path: str) -> None:
     assert database_path(url, Path("/srv/home")) == Path(path)
 
 
-@pytest.mark.parametrize(
-    "url", ["mysql://u:pw@h/db", "sqlite://", "sqlite:///:memory:", "sqlite:////a?mode=ro", "x"]
-)
+@pytest.mark.parametrize("url", ["mysql://u:pw@h/db", "sqlite://", "sqlite:///:memory:", "sqlite:////a?mode=ro", "x"])
 def test_other_urls_are_refused_without_telling_their_password(url: str) -> None:
     with pytest.raises(StoreUnavailable, match="METAFORGE_DATABASE_URL") as caught:
         database_path(url, Path("/srv/home"))
