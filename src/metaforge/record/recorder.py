@@ -19,7 +19,7 @@ from metaforge.store.database import Database
 from metaforge.telemetry import metrics
 from metaforge.telemetry.logs import event
 
-GATHER_SECONDS = 0.03
+GATHER_SECONDS = 0.1
 CLOSE_SECONDS = 0.5
 FLUSH_SECONDS = 5.0
 EMPTY_BYTES = 1 << 20
