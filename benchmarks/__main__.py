@@ -27,6 +27,7 @@ BENCHMARKS = {
     "beside_cad": "cheap calls while a CAD script works",
     "demo": "the bracket demo against a bare script",
     "twin_writes": "revision writes from eight processes, and memory over many",
+    "twin_read": "a node of the design record, read over HTTP",
     "twin_projection": "the graph that Cypher queries run on",
     "twin_impact": "the impact of a change among 100,000 and 1,000,000 nodes",
 }

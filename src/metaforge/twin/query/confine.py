@@ -26,8 +26,6 @@ def confine(memory_mb: int) -> None:
     for which, value in wanted.items():
         with suppress(ValueError, OSError):
             resource.setrlimit(which, (value, value))
-    with suppress(OSError):
-        os.nice(5)
 
 
 def _address_bytes() -> int:

@@ -4,24 +4,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 from metaforge.twin.query.frames import Refused
 
 BATCH_COUNT = 5000
 
 
-@dataclass(frozen=True)
-class GraphNode:
+class GraphNode(NamedTuple):
     """A node. Its identity is `properties["id"]`, its label never changes."""
 
     label: str
     properties: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class GraphEdge:
-    """A relationship between two nodes that are there. `properties["link_id"]` tells it from others of its type."""
+class GraphEdge(NamedTuple):
+    """A relationship between two nodes that are there. One with a `link_id` is told from others of its type by it;
+    of those without there is one of a type between two nodes."""
 
     type: str
     source_id: str
@@ -77,7 +77,7 @@ class GraphEngine(Protocol):
         ...
 
     def remove_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        """Remove relationships."""
+        """Remove relationships without a `link_id`."""
         ...
 
     def run(self, cypher: str, params: Mapping[str, Any], caps: Caps) -> Found:
@@ -111,7 +111,7 @@ class KgliteEngine:
     def _create(self, label: str, rows: list[dict[str, Any]]) -> None:
         # A literal map is four times as fast as setting whole maps. In one the engine takes, for a label it knows,
         # only names it has seen there; the others are set after it.
-        names = {name for row in rows for name in row}
+        names = set(chain.from_iterable(rows))
         known = self._names_of.setdefault(label, set())
         literal = sorted(name for name in names if _PLAIN.fullmatch(name) and (name in known or not known))
         known |= names
@@ -139,18 +139,23 @@ class KgliteEngine:
     def add_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
         for source, type, target, rows in _grouped(label_of, edges):
             ends = f"(a:{_quoted(source)} {{id: r.s}}), (b:{_quoted(target)} {{id: r.t}})"
-            self._write(f"UNWIND $rows AS r MATCH {ends} CREATE (a)-[x:{_quoted(type)}]->(b) SET x = r.all", rows)
+            names = set(chain.from_iterable(row["all"] for row in rows))
+            literal = ", ".join(f"{_quoted(name)}: r.all.{_quoted(name)}" for name in names if _PLAIN.fullmatch(name))
+            query = f"UNWIND $rows AS r MATCH {ends} CREATE (a)-[x:{_quoted(type)} {{{literal}}}]->(b)"
+            if not all(map(_PLAIN.fullmatch, names)):
+                query += " SET x = r.all"
+            self._write(query, rows)
 
     def replace_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        self._on_edges(label_of, edges, "SET x = r.all")
+        self._on_edges(label_of, edges, " WHERE x.link_id = r.all.link_id SET x = r.all")
 
     def remove_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        self._on_edges(label_of, edges, "DELETE x")
+        self._on_edges(label_of, edges, " DELETE x")
 
     def _on_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge], action: str) -> None:
         for source, type, target, rows in _grouped(label_of, edges):
             pattern = f"(a:{_quoted(source)} {{id: r.s}})-[x:{_quoted(type)}]->(b:{_quoted(target)} {{id: r.t}})"
-            self._write(f"UNWIND $rows AS r MATCH {pattern} WHERE x.link_id = r.all.link_id {action}", rows)
+            self._write(f"UNWIND $rows AS r MATCH {pattern}{action}", rows)
 
     def _write(self, query: str, rows: list[dict[str, Any]]) -> None:
         for part in _parts(rows):

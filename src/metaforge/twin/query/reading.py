@@ -26,7 +26,7 @@ _ITEMS = (
     "where {{}} and exists (select 1 from nodes where nodes.item_id = items.item_id and {visible})"
 ).format(
     columns=", ".join(f"items.{'key' if name == 'item_key' else name}" for name in ITEM_FIELDS[:-2])
-    + ", coalesce(drafts.node_id, items.head_node_id), coalesce(drafts.revision, items.head_revision)",
+    + ", coalesce(drafts.revision, items.head_revision), coalesce(drafts.node_id, items.head_node_id)",
     visible=VISIBLE,
 )
 _LINKS = f"select {', '.join(LINK_FIELDS)}, body from links where {{}} and change_set in ('', ?)"
