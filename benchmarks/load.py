@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import orjson
 import uvloop
@@ -28,6 +28,8 @@ class Target:
     port: int
     tool: str
     text: str = "hello world"
+    arguments: Mapping[str, Any] | None = None
+    """Instead of a text."""
 
     def head(self, session: str, body: bytes) -> bytes:
         lines = [
@@ -43,7 +45,7 @@ class Target:
         return "\r\n".join([*lines, "", ""]).encode()
 
     def request(self, session: str) -> bytes:
-        params = {"name": self.tool, "arguments": {"text": self.text}}
+        params = {"name": self.tool, "arguments": self.arguments or {"text": self.text}}
         body = orjson.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
         return self.head(session, body) + body
 

@@ -163,6 +163,25 @@ async def test_a_node_with_very_many_links_lists_some_and_says_so(bench: Any, pr
     assert "More than 100 links" in told["warnings"][0]
 
 
+async def test_a_nodes_links_tell_direction_requirement_and_doubt(bench: Any, project_id: str) -> None:
+    limits = {"title": "B", "constraints": [{"name": "max mass", "expression": "mass < 1 kg"}]}
+    await bench.do("twin.record_constraint_set", **limits)
+    await bench.commit(depends_on=["CS-B#max mass"])
+    made = await bench.do("twin.record_decision", title="Steel", rationale="cheap", depends_on=["CAD-BRACKET"])
+    told = await bench.do("twin.get_node", item_key="CAD-BRACKET")
+    down, up = told["edges"]
+    assert (down["type"], down["target_ref"], down["requirement"]) == ("depends_on", "CS-B@1", "max mass")
+    assert (up["source_id"], up["target_ref"]) == (made["node_id"], "CAD-BRACKET@1")
+    assert not any("suspect" in edge for edge in told["edges"])
+    bench.start_run("run-1", project_id)
+    await bench.commit(text="thin")
+    drafted = await bench.do("twin.get_node", node_id=made["node_id"])
+    assert drafted["edges"][0]["suspect"] is True, "for the run that revised it"
+    other = bench.another("session-2")
+    settled = await other.do("twin.get_node", node_id=made["node_id"], project_id=project_id)
+    assert "suspect" not in settled["edges"][0]
+
+
 async def test_history_tells_every_documented_field(bench: Any, project_id: str) -> None:
     await bench.commit()
     await bench.commit(text="thin", change_reason="thinner")

@@ -8,7 +8,6 @@ from metaforge.adapters.twin.answers import (
     FoundAnswer,
     HistoryAnswer,
     NodeAnswer,
-    Row,
     item_json,
     node_json,
     revision_json,
@@ -17,11 +16,9 @@ from metaforge.core.errors import InvalidArguments
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
 from metaforge.tools.tool import tool
-from metaforge.twin.links import REQUIREMENT
-from metaforge.twin.model import Link, Node
+from metaforge.twin.neighbours import look_around
 from metaforge.twin.services import ToolGroup
-from metaforge.twin.trace import current_revisions, is_suspect, node_row
-from metaforge.twin.view import View
+from metaforge.twin.trace import node_row
 
 MAX_NEIGHBOURS = 100
 
@@ -49,19 +46,16 @@ class Reading(ToolGroup):
         """
         ref = _one_of(node_id, item_key, "twin.get_node")
 
-        def look(view: View) -> tuple[Node, list[Row], list[Row], int]:
-            node = view[ref]
-            links = view.links(node.node_id, limit=MAX_NEIGHBOURS + 1)
-            return node, *_around(view, node, links[:MAX_NEIGHBOURS]), len(links)
-
-        node, neighbours, edges, count = await self.services.read_few(ctx, look, project_id=project_id)
-        more = count > MAX_NEIGHBOURS
-        warnings = (f"More than {MAX_NEIGHBOURS} links; {MAX_NEIGHBOURS} are listed",) if more else ()
-        suspect_count = sum(1 for edge in edges if edge.get("suspect"))
+        found = await self.services.read_few(
+            ctx, lambda view: look_around(view, ref, MAX_NEIGHBOURS), project_id=project_id
+        )
+        node, edges = found.node, found.edges
+        warnings = (f"More than {MAX_NEIGHBOURS} links; {MAX_NEIGHBOURS} are listed",) if found.more else ()
+        suspect_count = sum(1 for edge in edges if "suspect" in edge)
         doubt = f", {suspect_count} of them suspect" if suspect_count else ""
         return Answer(
-            NodeAnswer(node_json(node), neighbours, edges),
-            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {min(count, MAX_NEIGHBOURS)} links{doubt}.",
+            NodeAnswer(node_json(node), found.neighbours, edges),
+            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {len(edges)} links{doubt}.",
             warnings=warnings,
         )
 
@@ -134,26 +128,3 @@ def _one_of(node_id: str | None, item_key: str | None, tool_id: str) -> str:
             fields={"node_id": "or item_key: one of them", "item_key": "KEY or KEY@n, such as CAD-BRACKET@2"},
         )
     return (node_id or item_key or "").strip()
-
-
-def _around(view: View, node: Node, links: list[Link]) -> tuple[list[Row], list[Row]]:
-    others = {
-        link.target_node_id if link.source_node_id == node.node_id else link.source_node_id: link for link in links
-    }
-    nodes = view.nodes(list(others)) | {node.node_id: node}
-    heads = current_revisions(view, {link.target_subject for link in links})
-    edges = []
-    for link in links:
-        if link.source_node_id not in nodes or link.target_node_id not in nodes:
-            continue
-        edge: Row = {
-            "link_id": link.link_id, "type": link.type, "source_id": link.source_node_id,
-            "target_id": link.target_node_id, "source_ref": nodes[link.source_node_id].ref,
-            "target_ref": nodes[link.target_node_id].ref,
-        }  # fmt: skip
-        if requirement := link.body.get(REQUIREMENT):
-            edge["requirement"] = requirement
-        if is_suspect(link, heads):
-            edge["suspect"] = True
-        edges.append(edge)
-    return [node_row(each) for node_id, each in nodes.items() if node_id != node.node_id], edges
