@@ -128,6 +128,7 @@ def record_evidence(
     valid_against: Sequence[Pinned],
     supersedes: str,
     cited: Cited,
+    session_id: str = "",
 ) -> Recorded:
     """Write evidence with its links, pinned.
 
@@ -147,6 +148,8 @@ def record_evidence(
         "supports": [each.ref for each in speaks_for], "contradicts": [each.ref for each in speaks_against],
         "execution_timestamp": executed_at, "result_hash": result_hash,
     }  # fmt: skip
+    if session_id:
+        body["session_id"] = session_id
     name = statement[:200] or f"{evidence_type} by {producer['tool']}"
     node = change.record("evidence", body, name=name, supersedes=supersedes)
     link_to(change, LinkType.SUPPORTS, node, speaks_for)

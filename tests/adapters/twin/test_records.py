@@ -235,3 +235,20 @@ async def test_items_and_the_prd_are_resources(bench: Any, project_id: str) -> N
     for uri in (f"metaforge://items/{project_id}/CAD-NO", "metaforge://prd/nope", "metaforge://items/x"):
         with pytest.raises(Exception, match="No such resource"):
             await bench.app.read_resource(uri)
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "arguments"),
+    [
+        ("twin.record_decision", {"title": "x", "rationale": "y"}),
+        ("twin.record_document", {"name": "x", "content": "y", "document_type": "load_case"}),
+        ("twin.record_engineering_entity", {"entity_type": "objective", "statement": "y"}),
+        ("twin.record_component_selection", {"mpn": "x", "manufacturer": "y", "category": "z"}),
+        ("twin.record_constraint_set", {"title": "x", "constraints": [{"name": "a", "expression": "mass < 1 g"}]}),
+        ("twin.record_evidence", {"evidence_type": "test", "result": {}, "producer": {"tool": "press"}}),
+    ],
+)
+async def test_the_session_it_was_made_in_is_kept(bench: Any, tool_id: str, arguments: dict[str, Any]) -> None:
+    made = await bench.do(tool_id, session_id="s1", **arguments)
+    node = (await bench.do("twin.get_node", node_id=made["node_id"]))["node"]
+    assert node["properties"]["session_id"] == "s1"

@@ -87,8 +87,7 @@ class Decisions(ToolGroup):
                 "alternatives": [each.model_dump() for each in alternatives or ()],
                 "depends_on": [each.ref for each in rests_on],
             }  # fmt: skip
-            if session_id:
-                body["session_id"] = session_id
+            body |= _of_session(session_id)
             node = change.record("design_decision", body, name=title, supersedes=supersedes or "")
             link_to(change, relation, node, parents)
             link_to(change, LinkType.CITES, node, cited)
@@ -147,7 +146,7 @@ class Decisions(ToolGroup):
             raw = content.encode()
             body: dict[str, Any] = {
                 "title": name, "content": content, "format": format, "content_hash": sha256_bytes(raw),
-                "size_bytes": len(raw), "metadata": metadata or {},
+                "size_bytes": len(raw), "metadata": metadata or {}, **_of_session(session_id),
             }  # fmt: skip
             told: dict[str, Any] = {}
             if document_type == "prd":
@@ -213,7 +212,8 @@ class Decisions(ToolGroup):
         def write(change: Change) -> tuple[Node, EntityAnswer]:
             parents = pin_all(change.view, parent_refs or ())
             name = title or statement[:120]
-            body = {"statement": statement, "extra": extra or {}} | ({"title": title} if title else {})
+            body = {"statement": statement, "extra": extra or {}, **_of_session(session_id)}
+            body |= {"title": title} if title else {}
             if revised:
                 node = change.define(
                     entity_type, name, body,
@@ -296,7 +296,7 @@ class Decisions(ToolGroup):
             "role": role, "quantity": quantity, "unit_cost_usd": unit_cost_usd, "specs": specs, "source": source,
             "distributor": distributor, "datasheet_url": datasheet_url, "image_url": image_url, "footprint": footprint,
             "cad_model_url": cad_model_url, "purchase_url": purchase_url, "price_currency": price_currency,
-            "priced_distributor": priced_distributor,
+            "priced_distributor": priced_distributor, **_of_session(session_id),
         }  # fmt: skip
         body = {name: value for name, value in facts.items() if value not in (None, "", {})}
 
@@ -331,6 +331,10 @@ def _requirements_of_prd(change: Change, content: str) -> dict[str, Any]:
     if stray:
         told |= {"stray_requirement_values": stray, "requirement_warning": prd.stray_warning(stray)}
     return told
+
+
+def _of_session(session_id: str | None) -> dict[str, Any]:
+    return {"session_id": session_id} if session_id else {}
 
 
 def _homeless(project_linked: bool) -> tuple[str, ...]:

@@ -92,6 +92,7 @@ class EvidenceTools(ToolGroup):
                 valid_against=pinned,
                 supersedes=supersedes or "",
                 cited=cited,
+                session_id=session_id or "",
             )
 
         made = await services.change(ctx, write, project_id=project_id)

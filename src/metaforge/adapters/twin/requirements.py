@@ -89,8 +89,9 @@ class Requirements(ToolGroup):
                     entry["applies_to"] = [pin(change.view, each).node.item_key for each in entry["applies_to"]]
                 if entry.get("parent_refs"):
                     entry["parent_refs"] = [each.ref for each in parents[entry["name"]]]
+            body = {"title": title, "constraints": entries} | ({"session_id": session_id} if session_id else {})
             node = change.define(
-                "constraint_set", title, {"title": title, "constraints": entries},
+                "constraint_set", title, body,
                 item_key=item_key or "", supersedes=supersedes or "", change_reason=change_reason or "",
             )  # fmt: skip
             for name, targets in parents.items():
