@@ -57,7 +57,10 @@ MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number'
 temperatures are in degrees Celsius; axes are right-handed with +z up ("top" is the +z side). Paths are relative to \
 the workspace. Files come back as resource links and with absolute paths. Read `warnings` and `next_step` in every \
 result before you rely on a number. A part: cadquery.create_parametric, then cadquery.get_properties to see its \
-faces, then calculix.run_fea with supports and loads on faces. health.check tells what is missing and how to mend it.\
+faces, then calculix.run_fea with supports and loads on faces. The design record: project.create or project.open, \
+twin.record_constraint_set for every requirement value, twin.commit_geometry for a part (KEY@n is an exact revision), \
+twin.record_evidence citing the call_id of the analysis; a revised item makes older evidence suspect. \
+health.check tells what is missing and how to mend it.\
 """
 
 _REINSTALL = "pip install --force-reinstall metaforge"
