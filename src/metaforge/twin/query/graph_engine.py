@@ -137,25 +137,28 @@ class KgliteEngine:
             self._write(f"UNWIND $rows AS r MATCH (n:{_quoted(label)} {{id: r.id}}) SET n += r.some", rows)
 
     def add_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        for source, type, target, rows in _grouped(label_of, edges):
-            ends = f"(a:{_quoted(source)} {{id: r.s}}), (b:{_quoted(target)} {{id: r.t}})"
-            names = set(chain.from_iterable(row["all"] for row in rows))
-            literal = ", ".join(f"{_quoted(name)}: r.all.{_quoted(name)}" for name in names if _PLAIN.fullmatch(name))
+        for (source, type, target), alike in _grouped(label_of, edges).items():
+            names = set(chain.from_iterable(edge.properties for edge in alike))
+            literal = ", ".join(f"{_quoted(name)}: r.{_quoted(name)}" for name in names if _PLAIN.fullmatch(name))
+            ends = f"(a:{_quoted(source)} {{id: r.{_SOURCE}}}), (b:{_quoted(target)} {{id: r.{_TARGET}}})"
             query = f"UNWIND $rows AS r MATCH {ends} CREATE (a)-[x:{_quoted(type)} {{{literal}}}]->(b)"
+            rows = [{_SOURCE: edge.source_id, _TARGET: edge.target_id, **edge.properties} for edge in alike]
             if not all(map(_PLAIN.fullmatch, names)):
-                query += " SET x = r.all"
+                query += f" SET x = r.{_MORE}"
+                rows = [{**row, _MORE: edge.properties} for row, edge in zip(rows, alike, strict=True)]
             self._write(query, rows)
 
     def replace_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        self._on_edges(label_of, edges, " WHERE x.link_id = r.all.link_id SET x = r.all")
+        self._on_edges(label_of, edges, " WHERE x.link_id = r.__more.link_id SET x = r.__more")
 
     def remove_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
         self._on_edges(label_of, edges, " DELETE x")
 
     def _on_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge], action: str) -> None:
-        for source, type, target, rows in _grouped(label_of, edges):
-            pattern = f"(a:{_quoted(source)} {{id: r.s}})-[x:{_quoted(type)}]->(b:{_quoted(target)} {{id: r.t}})"
-            self._write(f"UNWIND $rows AS r MATCH {pattern}{action}", rows)
+        for (source, type, target), alike in _grouped(label_of, edges).items():
+            start, end = f"(a:{_quoted(source)} {{id: r.{_SOURCE}}})", f"(b:{_quoted(target)} {{id: r.{_TARGET}}})"
+            rows = [{_SOURCE: edge.source_id, _TARGET: edge.target_id, _MORE: edge.properties} for edge in alike]
+            self._write(f"UNWIND $rows AS r MATCH {start}-[x:{_quoted(type)}]->{end}{action}", rows)
 
     def _write(self, query: str, rows: list[dict[str, Any]]) -> None:
         for part in _parts(rows):
@@ -182,7 +185,8 @@ class KgliteEngine:
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MORE = "__more"
+_SOURCE, _TARGET, _MORE = "__source", "__target", "__more"
+"""Names in the rows of a statement, beside those of properties."""
 
 
 def _explained(fault: Exception, caps: Caps) -> Refused:
@@ -213,12 +217,8 @@ def _parts(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield rows[start : start + BATCH_COUNT]
 
 
-def _grouped(
-    label_of: Mapping[str, str], edges: Iterable[GraphEdge]
-) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+def _grouped(label_of: Mapping[str, str], edges: Iterable[GraphEdge]) -> dict[tuple[str, str, str], list[GraphEdge]]:
+    groups: dict[tuple[str, str, str], list[GraphEdge]] = defaultdict(list)
     for edge in edges:
-        key = (label_of[edge.source_id], edge.type, label_of[edge.target_id])
-        groups[key].append({"s": edge.source_id, "t": edge.target_id, "all": edge.properties})
-    for (source, type, target), rows in groups.items():
-        yield source, type, target, rows
+        groups[label_of[edge.source_id], edge.type, label_of[edge.target_id]].append(edge)
+    return groups

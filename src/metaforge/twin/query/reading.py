@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metaforge.core.errors import FailureMode, MetaForgeError, OverLimit
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.transaction import Row
 from metaforge.twin.model import ChangeKind
 from metaforge.twin.query.projection import ITEM_FIELDS, LINK_FIELDS, NODE_FIELDS
@@ -81,7 +81,7 @@ def positions(view: View, projects: Sequence[str]) -> dict[str, int]:
     return {project_id: view.seq(project_id) for project_id in projects}
 
 
-def everything(view: View, blobs: BlobStore, projects: Sequence[str]) -> Iterator[Batch]:
+def everything(view: View, blobs: Blobs, projects: Sequence[str]) -> Iterator[Batch]:
     """Yield all rows that the reader may see: items, nodes, then links.
 
     Raises:
@@ -110,7 +110,7 @@ def everything(view: View, blobs: BlobStore, projects: Sequence[str]) -> Iterato
             yield Batch(links=rows)
 
 
-def changed(view: View, blobs: BlobStore, since: Positions) -> Batch | None:
+def changed(view: View, blobs: Blobs, since: Positions) -> Batch | None:
     """Return the rows that changed after some positions, or None where reading everything anew is better."""
     nodes: dict[str, None] = {}
     links: dict[str, None] = {}
@@ -164,7 +164,7 @@ def _by_ids(
     return found
 
 
-def _with_bodies(blobs: BlobStore, batch: Batch) -> Batch:
+def _with_bodies(blobs: Blobs, batch: Batch) -> Batch:
     """Replace each row's digest by the body it names, where the body is a content of its own."""
     for place, (*columns, body, body_sha256) in enumerate(batch.nodes):
         if body_sha256:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metaforge.core.errors import FailureMode, OverLimit, ToolError
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.twin.model import Reader
 from metaforge.twin.query import reading
 from metaforge.twin.query.answer import QueryAnswer, answer_of
@@ -62,7 +62,7 @@ class TwinQueries:
     """
 
     def __init__(
-        self, store: TwinStore, blobs: BlobStore, *, mutations_allowed: bool = False, limits: Limits | None = None
+        self, store: TwinStore, blobs: Blobs, *, mutations_allowed: bool = False, limits: Limits | None = None
     ) -> None:
         self._store = store
         self._blobs = blobs
@@ -173,7 +173,7 @@ class TwinQueries:
             raise
 
 
-def _read(store: TwinStore, blobs: BlobStore, graph: _Graph, reader: Reader, send: Any) -> None:
+def _read(store: TwinStore, blobs: Blobs, graph: _Graph, reader: Reader, send: Any) -> None:
     """Bring a graph to the record's present state, in a thread of its own."""
     with store.read(reader) as view:
         projects = reading.projects_of(view, reader.project_id)
