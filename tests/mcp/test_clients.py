@@ -81,6 +81,12 @@ def test_session_ids_cannot_be_guessed(sessions):
     assert all(len(session_id) == 32 for session_id in ids)
 
 
+def test_stateless_clients_of_one_pipe_share_its_session_and_those_of_a_port_have_none():
+    piped = StatelessClients(actor_id="a", trust=Trust.LOCAL, session_id="stdio")
+    assert {piped.get(Hello(name, "1")).caller.session_id for name in ("n", "m")} == {"stdio"}
+    assert StatelessClients(actor_id="a", trust=Trust.REMOTE).get(Hello("n", "1")).caller.session_id == ""
+
+
 def test_a_stateless_client_is_made_once_for_each_that_says_the_same():
     clients = StatelessClients(actor_id="a", trust=Trust.LOCAL)
     first = clients.get(Hello("n", "1", capabilities={"elicitation": {}}))

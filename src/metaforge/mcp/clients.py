@@ -21,11 +21,17 @@ def make_client(hello: Hello, *, actor_id: str, trust: Trust, session_id: str) -
 
 
 class StatelessClients:
-    """Clients that say who they are with every request: made once for each that says the same."""
+    """Clients that say who they are with every request: made once for each that says the same.
 
-    def __init__(self, *, actor_id: str, trust: Trust) -> None:
+    Args:
+        session_id: names the connection that they all share, as the two ends of a pipe; empty where requests come
+            from anywhere, so that none can be told from another.
+    """
+
+    def __init__(self, *, actor_id: str, trust: Trust, session_id: str = "") -> None:
         self._actor_id = actor_id
         self._trust = trust
+        self._session_id = session_id
         self._known: dict[tuple[str, str, bytes], Client] = {}
 
     def get(self, hello: Hello) -> Client:
@@ -35,7 +41,7 @@ class StatelessClients:
         if client is None:
             if len(self._known) >= _REMEMBERED_COUNT:
                 self._known.clear()
-            client = make_client(hello, actor_id=self._actor_id, trust=self._trust, session_id="")
+            client = make_client(hello, actor_id=self._actor_id, trust=self._trust, session_id=self._session_id)
             self._known[key] = client
         return client
 

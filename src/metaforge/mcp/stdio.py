@@ -48,7 +48,7 @@ class StdioServer:
         self._reader = LineReader(max_request_bytes, self._line, self._too_long, self._stop)
         self._writer = LineWriter(stdout, self._hold_back, self._stop)
         self._client = _client(Hello())
-        self._stateless = StatelessClients(actor_id=ACTOR, trust=Trust.LOCAL)
+        self._stateless = StatelessClients(actor_id=ACTOR, trust=Trust.LOCAL, session_id=SESSION_ID)
         self._in_flight: dict[RequestId, Exchange] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped: asyncio.Event | None = None
