@@ -46,7 +46,9 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (http; default %(default)s)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port (http; default %(default)s; 0: any)")
     parser.add_argument("--adapters", default="", metavar="A,B", help="load only these adapters")
-    parser.add_argument("--allow-twin-mutations", action="store_true", help="let twin.query_cypher write")
+    parser.add_argument(
+        "--allow-twin-mutations", action="store_true", help="list twin.query_cypher as one that may write"
+    )
     return parser.parse_args(argv)
 
 
