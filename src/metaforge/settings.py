@@ -134,7 +134,10 @@ class Settings:
         "OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry collector; no spans are made without one.", ""
     )
     allow_twin_mutations: bool = _doc(
-        "METAFORGE_ALLOW_TWIN_MUTATIONS", "Whether twin.query_cypher may write.", False, _flag
+        "METAFORGE_ALLOW_TWIN_MUTATIONS",
+        "List twin.query_cypher as a tool that may write. Queries that write are refused all the same.",
+        False,
+        _flag,
     )
     adapter_enabled: Mapping[str, bool] = field(
         default_factory=dict,
