@@ -38,7 +38,7 @@ from metaforge.record.resources import Resources
 from metaforge.registry.probe import Probe
 from metaforge.registry.registry import ToolRegistry
 from metaforge.settings import Settings
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import open_blobs
 from metaforge.store.database import Database
 from metaforge.store.stash import GeometryStash
 from metaforge.telemetry import logs, spans
@@ -90,7 +90,7 @@ class App:
         self.workspace.mkdir(parents=True, exist_ok=True)
         logs.configure(settings.log_level)
         spans.configure(settings.otlp_endpoint, version=__version__)
-        self.blobs = BlobStore(self.home / "blobs")
+        self.blobs = open_blobs(settings.blob_url, self.home / "blobs")
         self.database = Database(settings.database_url, self.home)
         self.recorder = Recorder(self.database, self.home / "journal")
         self.calls = CallLog(self.database, self.recorder)
@@ -261,7 +261,13 @@ class App:
         from metaforge.engine.sandbox import describe
         from metaforge.registry.rollup import roll_up
 
-        problems = [*self.settings.problems, self.workspace_note, *self.recorder.problems(), spans.problem()]
+        problems = [
+            *self.settings.problems,
+            self.workspace_note,
+            *self.recorder.problems(),
+            spans.problem(),
+            *self.blobs.problems(),
+        ]
         report = await roll_up(
             self.registry,
             version=__version__,
@@ -288,6 +294,7 @@ class App:
         if "twin_services" in self.__dict__:
             await self.twin_services.close()
         self.recorder.close()
+        self.blobs.close()
         spans.shutdown()
         self.database.close()
 

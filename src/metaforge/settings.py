@@ -79,6 +79,12 @@ class Settings:
         "Default: SQLite below METAFORGE_HOME.",
         "",
     )
+    blob_url: str = _doc(
+        "METAFORGE_BLOB_URL",
+        "Object store of files and long texts: s3://bucket/prefix (extra `objects`) or file:///mounted/folder; "
+        "the folder below METAFORGE_HOME is then its verified cache. Default: that folder alone.",
+        "",
+    )
     log_level: str = _doc(
         "METAFORGE_LOG_LEVEL",
         "debug, info, warning or error; logs go to stderr as JSON lines.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from metaforge.calls.call import Call, Proceed, replace
 from metaforge.core.ids import sha256_bytes
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.stash import GeometryStash
 from metaforge.telemetry.logs import event
 from metaforge.tools.context import Outcome
@@ -21,7 +21,7 @@ EXPORT, COMMIT = "export_model", "twin.commit_geometry"
 class Stash:
     """Knows exports by session_id and obj_id, of any adapter whose `export_model` takes both."""
 
-    def __init__(self, stash: GeometryStash, blobs: BlobStore) -> None:
+    def __init__(self, stash: GeometryStash, blobs: Blobs) -> None:
         self._stash = stash
         self._blobs = blobs
 

@@ -156,6 +156,7 @@ async def _application_checks(app: App) -> list[Check]:
         _folder_check("workspace", app.workspace, "METAFORGE_WORKSPACE"),
         _folder_check("home", app.home, "METAFORGE_HOME"),
         _database_check(app),
+        *_object_store_checks(app),
     ]
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
@@ -182,6 +183,21 @@ def _database_check(app: App) -> Check:
     except (OSError, MetaForgeError) as fault:
         return Check("server", "database", State.MISSING, str(fault), "set METAFORGE_HOME to a local folder you own")
     return Check("server", "database", State.OK, app.database.name)
+
+
+def _object_store_checks(app: App) -> Iterable[Check]:
+    """Write, read and remove an object where METAFORGE_BLOB_URL names a store."""
+    if not app.settings.blob_url:
+        return
+    try:
+        app.blobs.prepare()
+    except (OSError, MetaForgeError) as fault:
+        fix = fault.data.get("install", "") if isinstance(fault, MetaForgeError) else ""
+        yield Check(
+            "server", "object store", State.MISSING, str(fault), fix or "correct METAFORGE_BLOB_URL, or unset it"
+        )
+    else:
+        yield Check("server", "object store", State.OK, "an object was written, read back and removed")
 
 
 def _sandbox_check(sandbox: dict[str, Any]) -> Check:

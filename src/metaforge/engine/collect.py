@@ -11,7 +11,7 @@ from typing import Any
 
 from metaforge.core.errors import FailureMode, OverLimit, ToolError
 from metaforge.core.ids import sha256_file
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.tools.context import Artefact, ImageContent
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -52,7 +52,7 @@ class Collector:
         blobs: where contents are kept.
     """
 
-    def __init__(self, workspace: Path, blobs: BlobStore) -> None:
+    def __init__(self, workspace: Path, blobs: Blobs) -> None:
         self._workspace = workspace
         self._blobs = blobs
 

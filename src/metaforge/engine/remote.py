@@ -16,7 +16,7 @@ from metaforge.engine.launch import DEFAULT_DISK_MB, make_folder
 from metaforge.engine.outcome import outcome_of
 from metaforge.protocol import jsonrpc
 from metaforge.settings import Settings
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.tools.context import Invocation, Outcome, Progress, no_progress
 from metaforge.tools.manifest import AdapterManifest, Tool
 from metaforge.tools.source import AdapterHealth, AdapterState
@@ -153,7 +153,7 @@ class RemoteSource:
     """A ToolSource over HTTP. The adapter reads the workspace through a mount of its own; its files are fetched."""
 
     def __init__(
-        self, manifest: AdapterManifest, url: str, *, blobs: BlobStore, workspace: Path, settings: Settings
+        self, manifest: AdapterManifest, url: str, *, blobs: Blobs, workspace: Path, settings: Settings
     ) -> None:
         self._manifest = manifest
         self._connection = HttpConnection(url, settings.max_output_mb)

@@ -16,7 +16,7 @@ from metaforge.engine.remote import RemoteSource
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.registry.probe import Probe
 from metaforge.settings import Settings
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.telemetry.logs import event
 from metaforge.tools.context import Invocation, Outcome
 from metaforge.tools.effect import Effect
@@ -53,7 +53,7 @@ class ProcessSource:
         manifest: AdapterManifest,
         settings: Settings,
         workspace: Path,
-        blobs: BlobStore,
+        blobs: Blobs,
         probe: Probe | None = None,
         *,
         launcher: Launcher | None = None,

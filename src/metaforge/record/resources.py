@@ -9,7 +9,7 @@ from typing import Any
 
 from metaforge.core.errors import ResourceNotFound, ResourceUnreadable
 from metaforge.record.queries import CallLog
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.location import StoreUnavailable
 from metaforge.tools.context import Artefact
 
@@ -32,7 +32,7 @@ Reader = Callable[[str, str], Content]
 class Resources:
     """Lists what this process produced lately; reads whatever the store holds."""
 
-    def __init__(self, blobs: BlobStore, calls: CallLog) -> None:
+    def __init__(self, blobs: Blobs, calls: CallLog) -> None:
         self._blobs = blobs
         self._calls = calls
         self._recent: OrderedDict[str, Artefact] = OrderedDict()
@@ -110,7 +110,7 @@ class Resources:
             content = self._blobs.read(sha256)
         except KeyError:
             raise ResourceNotFound(f"No such resource: {uri} (no artefact has that SHA-256)", uri=uri) from None
-        except OSError as fault:
+        except (OSError, StoreUnavailable) as fault:
             raise ResourceUnreadable(f"{uri} cannot be read: {fault}", uri=uri) from None
         return Content(self._media_type(sha256), content)
 

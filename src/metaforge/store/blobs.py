@@ -6,12 +6,64 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from metaforge.core.errors import ResourceUnreadable
 
 _CHUNK_BYTES = 1 << 20
 _STALE_SECONDS = 24 * 3600
+
+
+class Blobs(Protocol):
+    """What keeps contents by their SHA-256, wherever they lie."""
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether reads wait for nothing but a local disk."""
+
+    def put_file(self, path: Path, *, durable: bool = True) -> str:
+        """Keep a copy of a regular file and return its SHA-256; it is where it belongs when a durable put returns."""
+
+    def put_bytes(self, content: bytes) -> str:
+        """Keep a content durably and return its SHA-256."""
+
+    def path_of(self, sha256: str) -> Path:
+        """Return a local file with a content; raises KeyError where there is none."""
+
+    def read(self, sha256: str) -> bytes:
+        """Return a content, verified; raises KeyError, or ResourceUnreadable naming what is corrupt."""
+
+    def prepare(self) -> None:
+        """See that contents can be kept and read back; raises StoreUnavailable with the reason and what to do."""
+
+    def problems(self) -> list[str]:
+        """Return what a person must know: contents that wait for a store which does not answer."""
+
+    def close(self) -> None:
+        """Finish what was begun in the background, within seconds."""
+
+
+def open_blobs(url: str, root: Path) -> Blobs:
+    """Return what keeps contents.
+
+    Args:
+        url: METAFORGE_BLOB_URL: an object store behind the folder, or nothing.
+        root: the local folder. It is all there is without a URL, and the cache with one.
+    """
+    folder = BlobStore(root)
+    if not url:
+        return folder
+    from metaforge.store.mirrored import MirroredBlobs
+    from metaforge.store.objects import ObjectStore
+
+    return MirroredBlobs(folder, ObjectStore(url))
+
+
+def place_of(sha256: str) -> str:
+    """Return the name that a content has below any root; raises KeyError when the digest is no SHA-256."""
+    if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+        raise KeyError(sha256)
+    return f"{sha256[:2]}/{sha256}"
 
 
 class BlobStore:
@@ -20,8 +72,10 @@ class BlobStore:
     Contents are copied in, never linked: whoever wrote the original could still change it.
     """
 
+    answers_at_once = True
+
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
         self._swept = False
 
     def put_file(self, path: Path, *, durable: bool = True) -> str:
@@ -48,7 +102,7 @@ class BlobStore:
         """Keep a content and return its SHA-256 as 64 hex digits."""
         digest = hashlib.sha256(content).hexdigest()
         if not self._holds(digest):
-            temporary = self._temporary()
+            temporary = self.new_path()
             try:
                 with temporary.open("xb") as target:
                     target.write(content)
@@ -87,8 +141,18 @@ class BlobStore:
             )
         return content
 
+    def prepare(self) -> None:
+        """Do nothing: the folder is made by the first put."""
+
+    def problems(self) -> list[str]:
+        """Return nothing: a put fails at once or is done."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing: every put was finished when it returned."""
+
     def _put(self, source: BinaryIO, *, durable: bool) -> str:
-        temporary = self._temporary()
+        temporary = self.new_path()
         digest = hashlib.sha256()
         try:
             with temporary.open("xb") as target:
@@ -128,13 +192,12 @@ class BlobStore:
             return False
 
     def _place(self, sha256: str) -> Path:
-        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
-            raise KeyError(sha256)
-        return self._root / sha256[:2] / sha256
+        return self.root / place_of(sha256)
 
-    def _temporary(self) -> Path:
-        folder = self._root / "incoming"
-        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)  # designs are their owner's alone
+    def new_path(self) -> Path:
+        """Return a path for a file in the making, on the same disk; what is left there is removed after a day."""
+        folder = self.root / "incoming"
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)  # designs are their owner's alone
         folder.mkdir(exist_ok=True)
         if not self._swept:
             self._swept = True

@@ -17,7 +17,10 @@ _NETWORK = re.compile(
 
 
 class StoreUnavailable(MetaForgeError):
-    """The database cannot be used; the message says why and what to do. `data.path` where there is one."""
+    """The database or the object store cannot be used; the message says why and what to do.
+
+    `data`: path of a database, install (the command that brings a missing driver), where there is one.
+    """
 
 
 def database_path(url: str, home: Path) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from metaforge.core.errors import ToolError
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.transaction import Transaction
 from metaforge.twin import closing, definitions, linking, projects, records, sessions
 from metaforge.twin.model import (
@@ -38,7 +38,7 @@ class Change:
     def __init__(
         self,
         transaction: Transaction,
-        blobs: BlobStore,
+        blobs: Blobs,
         *,
         author: str,
         reason: str,

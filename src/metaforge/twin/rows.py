@@ -3,7 +3,7 @@
 from typing import Any
 
 from metaforge.core.errors import ResourceUnreadable
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.transaction import Row
 from metaforge.twin.bodies import load
 from metaforge.twin.model import (
@@ -48,7 +48,7 @@ def prefixed(columns: str, table: str) -> str:
     return ", ".join(f"{table}.{name.strip()}" for name in columns.split(","))
 
 
-def node_of(row: Row, blobs: BlobStore) -> Node:
+def node_of(row: Row, blobs: Blobs) -> Node:
     """Make a node of NODE_COLUMNS, its long body read and verified.
 
     Raises:
@@ -69,13 +69,13 @@ def node_of(row: Row, blobs: BlobStore) -> Node:
     return Node(*values)
 
 
-def _long_body(node_id: str, sha256: str, blobs: BlobStore) -> bytes:
+def _long_body(node_id: str, sha256: str, blobs: Blobs) -> bytes:
     try:
         return blobs.read(sha256)
     except KeyError:
         raise ResourceUnreadable(
-            f"The content of node {node_id} is missing from the blobs below METAFORGE_HOME: SHA-256 {sha256}. Restore "
-            "it from a backup, or set METAFORGE_HOME to the folder it was written in",
+            f"The content of node {node_id} is missing from the blobs below METAFORGE_HOME and METAFORGE_BLOB_URL: "
+            f"SHA-256 {sha256}. Restore it from a backup, or set both to what they were when it was written",
             sha256=sha256,
         ) from None
 

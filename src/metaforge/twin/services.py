@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from metaforge.core.errors import FailureMode, ToolError
 from metaforge.record.queries import CallLog
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.location import StoreUnavailable
 from metaforge.tools.context import Invocation
 from metaforge.twin.change import Change
@@ -30,7 +30,7 @@ class TwinServices:
     """The record and what surrounds it. Work on the record runs in threads: a disk may make it wait."""
 
     store: TwinStore
-    blobs: BlobStore
+    blobs: Blobs
     calls: CallLog
     scopes: ClientScopes
     measurer: Measurer

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from metaforge.core.errors import FailureMode, ResourceUnreadable, ToolError
 from metaforge.core.ids import sha256_file
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 
 
-def stage(blobs: BlobStore, workspace: Path, sha256: str, path: str, ref: str) -> int:
+def stage(blobs: Blobs, workspace: Path, sha256: str, path: str, ref: str) -> int:
     """Write a content to a workspace path and return its size in bytes.
 
     Args:
@@ -46,7 +46,7 @@ def stage(blobs: BlobStore, workspace: Path, sha256: str, path: str, ref: str) -
     return len(content)
 
 
-def _content(blobs: BlobStore, sha256: str, ref: str) -> bytes:
+def _content(blobs: Blobs, sha256: str, ref: str) -> bytes:
     try:
         return blobs.read(sha256)
     except KeyError:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from metaforge.core.clock import utc_now
 from metaforge.core.errors import ToolError
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.database import Database
 from metaforge.store.transaction import Transaction
 from metaforge.twin.change import Change
@@ -24,7 +24,7 @@ class TwinStore:
     call no tool inside. A change is on disk when its block ends; a block that raises leaves nothing.
     """
 
-    def __init__(self, database: Database, blobs: BlobStore) -> None:
+    def __init__(self, database: Database, blobs: Blobs) -> None:
         """Remember where the record is; nothing is opened.
 
         Args:
@@ -38,7 +38,7 @@ class TwinStore:
     @property
     def answers_at_once(self) -> bool:
         """Whether a read of a few rows may run where nothing may wait, such as an event loop."""
-        return self._database.answers_at_once
+        return self._database.answers_at_once and self._blobs.answers_at_once
 
     @contextmanager
     def read(self, reader: Reader = EVERYBODY) -> Iterator[View]:

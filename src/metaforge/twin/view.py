@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from metaforge.core.errors import ToolError
-from metaforge.store.blobs import BlobStore
+from metaforge.store.blobs import Blobs
 from metaforge.store.transaction import Transaction
 from metaforge.twin import rows
 from metaforge.twin.model import ChangeEntry, Draft, History, Item, Link, Node, Project, Reader, Run
@@ -27,7 +27,7 @@ class View:
         transaction: for queries of one's own: portable SQL with `?`; mind VISIBLE.
     """
 
-    def __init__(self, transaction: Transaction, blobs: BlobStore, reader: Reader) -> None:
+    def __init__(self, transaction: Transaction, blobs: Blobs, reader: Reader) -> None:
         self.transaction = transaction
         self.reader = reader
         self._blobs = blobs
