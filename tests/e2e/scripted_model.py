@@ -1,12 +1,13 @@
 """Models that follow a script, behind the two HTTP APIs that Claude Code and Codex speak.
 
 A step is chosen by how many tool results the conversation already holds, so that a request sent again gets the same
-answer. Every request is kept: what a real client shows its model is what the tests look at.
+answer; it may depend on what those results say. Every request is kept: what a real client shows its model is what the
+tests look at.
 """
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,7 +32,14 @@ class Say:
     words: str
 
 
-Step = Use | Say
+@dataclass(frozen=True)
+class Then:
+    """The model calls a tool with what it has learnt: the function is given the results that it was shown so far."""
+
+    use: Callable[[list[Json]], Use]
+
+
+Step = Use | Say | Then
 
 
 class ScriptedModel:
@@ -47,8 +55,15 @@ class ScriptedModel:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def step(self, results_count: int) -> Step:
-        return self.steps[min(results_count, len(self.steps) - 1)]
+    def step(self, results: list[Json]) -> Use | Say:
+        chosen = self.steps[min(len(results), len(self.steps) - 1)]
+        if not isinstance(chosen, Then):
+            return chosen
+        try:
+            return chosen.use(results)
+        except (LookupError, AssertionError) as fault:
+            # A client would send the request again and again, were the API to fail; so the turn ends, and the test.
+            return Say(f"the script cannot go on from what it was shown: {fault!r}")
 
     def keep(self, body: Json) -> int:
         with self.lock:
@@ -112,7 +127,7 @@ class _AnthropicHandler(_Handler):
     def answer(self, body: Json) -> None:
         number = self.model.keep(body)
         # Claude Code asks for titles and the like without offering tools; those requests are no part of the script.
-        step = self.model.step(len(tool_results(body))) if body.get("tools") else Say("ok")
+        step = self.model.step(tool_results(body)) if body.get("tools") else Say("ok")
         if isinstance(step, Use):
             block: Json = {"type": "tool_use", "id": f"toolu_{number:06d}", "name": step.tool, "input": step.arguments}
         else:
@@ -158,7 +173,7 @@ class _OpenAIHandler(_Handler):
     def do_POST(self) -> None:
         body = self.read_json()
         number = self.model.keep(body)
-        step = self.model.step(len(call_outputs(body)))
+        step = self.model.step(call_outputs(body))
         if isinstance(step, Use):
             item: Json = {
                 "type": "function_call",
