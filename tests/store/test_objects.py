@@ -1,9 +1,11 @@
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,12 +13,17 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from metaforge.app import App
+from metaforge.cli.doctor import Check, State, object_store_checks
 from metaforge.core.errors import ResourceUnreadable
 from metaforge.settings import Settings
 from metaforge.store.blobs import BlobStore
+from metaforge.store.database import Database
 from metaforge.store.location import StoreUnavailable
 from metaforge.store.mirrored import MirroredBlobs
 from metaforge.store.objects import ObjectStore
+from metaforge.twin.bodies import INLINE_BYTES
+from metaforge.twin.store import TwinStore
 
 
 class DriverFault(Exception):
@@ -391,3 +398,62 @@ def test_a_password_in_the_url_is_not_shown(tmp_path: Path) -> None:
         blobs_at(tmp_path, "faulty://key:se/cret@bucket/designs").put_bytes(b"design")
     assert "faulty://bucket/designs" in refused.value.message
     assert "cret" not in refused.value.message
+
+
+# -- what stands on it
+
+
+def long_note(number: int) -> dict[str, Any]:
+    return {"text": "x" * (INLINE_BYTES + 1), "number": number}
+
+
+def test_a_record_whose_long_text_the_store_did_not_take_is_not_written(tmp_path: Path) -> None:
+    with closing(Database("", tmp_path)) as database:
+        twin = TwinStore(database, blobs_at(tmp_path))
+        with twin.change(author="a") as change:
+            kept = change.record("note", long_note(1)).node_id
+        FaultyFiles.failures_left = 10**6
+
+        with pytest.raises(StoreUnavailable, match="connection reset"), twin.change(author="a") as change:
+            [change.record("note", body) for body in ({"number": 2}, long_note(3))]
+
+        elsewhere = TwinStore(database, blobs_at(tmp_path / "other"))
+        FaultyFiles.failures_left = 0
+        with elsewhere.read() as view:
+            assert view.node(kept).body == long_note(1)
+        with closing(sqlite3.connect(database.path)) as connection:
+            assert connection.execute("select count(*) from nodes").fetchone() == (1,)
+
+
+def test_a_twin_behind_an_object_store_never_reads_where_nothing_may_wait(tmp_path: Path) -> None:
+    with closing(Database("", tmp_path)) as database:
+        database.prepare()
+        for blobs, at_once in ((BlobStore(tmp_path / "blobs"), True), (blobs_at(tmp_path), False)):
+            twin = TwinStore(database, blobs)
+            with twin.read() as view:
+                view.projects()
+            assert twin.answers_at_once is at_once
+
+
+async def test_a_resource_that_the_store_does_not_give_is_unreadable_and_says_why(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", blob_url="faulty://bucket/designs"), over_stdio=False)
+    try:
+        FaultyFiles.failures_left = 10**6
+        FaultyFiles.fault = PermissionError("Access Denied")
+        with pytest.raises(ResourceUnreadable, match="could not be read: Access Denied"):
+            await app.read_resource("metaforge://artefacts/" + "0" * 64)
+    finally:
+        await app.close()
+
+
+def test_doctor_exchanges_an_object_or_says_what_to_do(tmp_path: Path) -> None:
+    def checks(url: str) -> list[Check]:
+        return list(object_store_checks(App(Settings(home=tmp_path / "home", blob_url=url), over_stdio=False)))
+
+    assert checks("") == []
+    (works,) = checks("faulty://bucket/designs")
+    assert works.state is State.OK
+    (fails,) = checks(f"file://{tmp_path}/mounted")
+    assert fails.state is State.MISSING
+    assert "mount it, or make it with mkdir -p" in fails.detail
+    assert fails.fix == "correct METAFORGE_BLOB_URL, or unset it"

@@ -156,7 +156,7 @@ async def _application_checks(app: App) -> list[Check]:
         _folder_check("workspace", app.workspace, "METAFORGE_WORKSPACE"),
         _folder_check("home", app.home, "METAFORGE_HOME"),
         _database_check(app),
-        *_object_store_checks(app),
+        *object_store_checks(app),
     ]
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
@@ -185,7 +185,7 @@ def _database_check(app: App) -> Check:
     return Check("server", "database", State.OK, app.database.name)
 
 
-def _object_store_checks(app: App) -> Iterable[Check]:
+def object_store_checks(app: App) -> Iterable[Check]:
     """Write, read and remove an object where METAFORGE_BLOB_URL names a store."""
     if not app.settings.blob_url:
         return

@@ -13,6 +13,7 @@ from metaforge.telemetry.logs import event
 
 _RETRY_SECONDS = 30.0
 _CLOSE_SECONDS = 10.0
+_REMEMBERED_COUNT = 10_000
 
 
 class MirroredBlobs:
@@ -128,6 +129,8 @@ class MirroredBlobs:
     def _send(self, sha256: str) -> None:
         if sha256 not in self._sent:
             self._objects.send(self._folder.path_of(sha256), sha256)
+            if len(self._sent) >= _REMEMBERED_COUNT:
+                self._sent.clear()
             self._sent.add(sha256)
         (self._pending / sha256).unlink(missing_ok=True)
 
