@@ -1,8 +1,7 @@
 """One call as it is kept: enough to cite a result as evidence, without secrets and of bounded size."""
 
 import hashlib
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import orjson
@@ -16,6 +15,8 @@ MAX_NAME_CHARS = 200
 _KEPT_STRING_CHARS = 1000
 _OPTIONS = orjson.OPT_NON_STR_KEYS
 _UNKNOWN = Caller()
+_CALLER_JSON = "_record_json"
+"""Where a caller keeps its own JSON: beside its fields, no part of what it is."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,13 @@ class CallRecord:
             raise ValueError(f"not a call record: {fault}") from None
 
 
-@lru_cache(maxsize=256)
 def _caller_json(caller: Caller) -> bytes:
-    """Return a caller as JSON; one caller makes many calls."""
-    body = {name: value[:MAX_NAME_CHARS] for name, value in vars(caller).items()}
-    return _dumps({**body, "trust": str(caller.trust)})
+    """Return a caller as JSON, written once for each: one caller makes many calls."""
+    kept: bytes | None = caller.__dict__.get(_CALLER_JSON)
+    if kept is None:
+        body = {each.name: str(getattr(caller, each.name))[:MAX_NAME_CHARS] for each in fields(caller)}
+        kept = caller.__dict__[_CALLER_JSON] = _dumps(body)
+    return kept
 
 
 def _caller(body: dict[str, Any]) -> Caller:

@@ -15,21 +15,20 @@ MAX_CLIENTS_COUNT = 1024
 IDLE_SECONDS = 30 * 60.0
 
 
-@dataclass
-class _Scope:
-    project_id: str = ""
-    run_id: str = ""
-    session_id: str = ""
-    implicit: bool = True
-    last_at: float = 0.0
-
-
 @dataclass(frozen=True)
 class WorkSession:
     """The session that a call's event belongs to; an implicit one is made of its first event."""
 
     session_id: str
     implicit: bool
+
+
+@dataclass
+class _Scope:
+    project_id: str = ""
+    run_id: str = ""
+    session: WorkSession | None = None
+    last_at: float = 0.0
 
 
 class ClientScopes:
@@ -74,13 +73,13 @@ class ClientScopes:
     def open_session(self, caller: Caller, session_id: str) -> None:
         """Let a session that the client started take over from the implicit one."""
         scope = self._scope(caller)
-        scope.session_id, scope.implicit, scope.last_at = session_id, False, self._clock()
+        scope.session, scope.last_at = WorkSession(session_id, implicit=False), self._clock()
 
     def end_session(self, session_id: str) -> None:
         """Let no more calls belong to a session."""
         for scope in self._scopes.values():
-            if scope.session_id == session_id:
-                scope.session_id = ""
+            if scope.session is not None and scope.session.session_id == session_id:
+                scope.session = None
 
     def forget_project(self, project_id: str) -> None:
         """Unbind a project that is gone from every client."""
@@ -91,11 +90,11 @@ class ClientScopes:
     def current_session(self, caller: Caller) -> WorkSession | None:
         """Return the client's work session if it has one that is not idle."""
         scope = self._scopes.get(self.key(caller))
-        if scope is None or not scope.session_id:
+        if scope is None or scope.session is None:
             return None
-        if scope.implicit and self._clock() - scope.last_at > IDLE_SECONDS:
+        if scope.session.implicit and self._clock() - scope.last_at > IDLE_SECONDS:
             return None
-        return WorkSession(scope.session_id, scope.implicit)
+        return scope.session
 
     def session_for(self, caller: Caller, before: WorkSession | None) -> WorkSession:
         """Return the session that a call which just ended belongs to, and note that the client is active.
@@ -108,7 +107,7 @@ class ClientScopes:
         if found is None:
             found = WorkSession(new_id("s"), implicit=True)
             scope = self._scope(caller)
-            scope.session_id, scope.implicit = found.session_id, True
+            scope.session = found
         if scope_now := self._scopes.get(self.key(caller)):
             scope_now.last_at = self._clock()
         return found
