@@ -143,6 +143,13 @@ def test_a_script_cannot_write_into_the_workspace_behind_the_servers_back(server
     assert not list(server.workspace.rglob("planted.txt"))
 
 
+def test_a_script_that_nests_folders_without_end_leaves_none_of_them(server: Any) -> None:
+    script = f"import os\nos.chdir('/output')\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n{GOOD}"
+    made = run(server, script, output_path="out/deep.step")
+    assert not made.refused, made.text
+    assert server.outputs() == []
+
+
 def test_other_calls_are_answered_while_a_script_is_at_work(server: Any) -> None:
     at_work = server.begin_call("cadquery.execute_script", script="while True: pass", timeout_seconds=4)
     for number in range(20):

@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import shutil
 import signal
-import stat
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from metaforge.engine import processes
 from metaforge.engine.cgroups import Group
+from metaforge.engine.removal import remove_tree
 from metaforge.tools.folder import EmptyFolder
 from metaforge.tools.guard import descendants
 
@@ -157,7 +156,8 @@ class Box:
 
     async def _remove(self) -> None:
         await self.end()
-        remove_tree(self._folder)
+        # A tool can leave a hundred thousand files; the other calls go on meanwhile.
+        await asyncio.to_thread(remove_tree, self._folder)
         if self.group is not None:
             self.group.remove()
 
@@ -248,20 +248,3 @@ async def _readable(descriptor: int) -> None:
     await asyncio.wait([gone], timeout=_CERTAIN_SECONDS)
     if not gone.done():
         loop.remove_reader(descriptor)
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder whatever modes a tool gave what is in it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        return
-    for root, _, _ in os.walk(folder):
-        with suppress(OSError):
-            Path(root).chmod(stat.S_IRWXU)
-        # os.walk lists a folder before it descends, so each becomes readable in time only from the top down.
-        for name in os.listdir(root) if os.access(root, os.R_OK | os.X_OK) else ():
-            path = Path(root, name)
-            if path.is_dir() and not path.is_symlink():
-                with suppress(OSError):
-                    path.chmod(stat.S_IRWXU)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -15,8 +15,9 @@ from typing import Protocol
 
 from metaforge.core.errors import ToolUnavailable
 from metaforge.engine import cgroups, sandbox, seccomp
-from metaforge.engine.box import Box, remove_tree
+from metaforge.engine.box import Box
 from metaforge.engine.processes import is_alive
+from metaforge.engine.removal import remove_tree
 from metaforge.settings import Settings
 from metaforge.tools.manifest import AdapterManifest
 

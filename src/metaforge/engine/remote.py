@@ -10,10 +10,10 @@ import orjson
 
 from metaforge.core.errors import FailureMode, ToolError, ToolUnavailable
 from metaforge.engine import faults
-from metaforge.engine.box import remove_tree
 from metaforge.engine.collect import Collector
 from metaforge.engine.launch import DEFAULT_DISK_MB, make_folder
 from metaforge.engine.outcome import outcome_of
+from metaforge.engine.removal import remove_tree
 from metaforge.protocol import jsonrpc
 from metaforge.settings import Settings
 from metaforge.store.blobs import Blobs
