@@ -69,7 +69,7 @@ def test_a_script_cannot_read_the_machines_own_files(server: Any, tmp_path: Path
         "        return open(path).read()\n"
         "    except OSError as fault:\n"
         "        return type(fault).__name__\n"
-        f"print(read('/etc/passwd'), read({str(secret)!r}), read('/root/.bashrc'))\n{GOOD}"
+        f"print(read('/etc/passwd'), read({str(secret)!r}), read({str(Path.home() / '.bashrc')!r}))\n{GOOD}"
     )
     made = run(server, script, output_path="out/curious.step")
     printed = made.text if made.refused else made.data["stdout"]
