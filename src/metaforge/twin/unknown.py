@@ -24,7 +24,7 @@ def unknown_item(view: "View", key: str) -> ToolError:
     return ToolError(
         f"There is no item {key} in {scope}",
         kind="unknown_item",
-        fix=f"Use one there is: {', '.join(near)}" if near else f"{scope} has no items yet: record one first",
+        fix=f"Use one there is: {', '.join(near)}" if near else f"Record it first: there is none in {scope} yet",
         did_you_mean=near,
     )
 

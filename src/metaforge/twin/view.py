@@ -231,7 +231,11 @@ class View:
         query = f"select {rows.LINK_COLUMNS} from links where link_id = ? and change_set in ('', ?)"
         row = self.transaction.row(query, link_id, self.reader.run_id)
         if row is None:
-            raise ToolError(f"There is no link {link_id[:120]!r}", kind="unknown_link")
+            raise ToolError(
+                f"There is no link {link_id[:120]!r}",
+                kind="unknown_link",
+                fix="Give the link_id of a suspect link: twin.trace_matrix lists them",
+            )
         return rows.link_of(row)
 
     # -- runs, projects, changes -----------------------------------------------------------------------------------

@@ -46,6 +46,12 @@ async def test_a_started_session_collects_what_its_client_does(bench: Any, proje
             assert bench.app.calls.get_call(each.call_id).tool_id == each.data["tool_id"]
 
 
+async def test_starting_one_says_whether_a_project_is_open_whoever_opened_it(bench: Any, project_id: str) -> None:
+    assert (await bench.do("session.start", agent_code="a", task_type="b"))["project_scope_bound"] is True
+    other = bench.another("session-2")
+    assert (await other.do("session.start", agent_code="a", task_type="b"))["project_scope_bound"] is False
+
+
 async def test_clients_that_start_none_have_one_of_their_own(bench: Any, project_id: str) -> None:
     other = bench.another("session-2")
     await other.do("project.list")

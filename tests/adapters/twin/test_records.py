@@ -133,9 +133,21 @@ async def test_another_part_in_the_same_role_is_the_next_revision(bench: Any) ->
     assert [line["mpn"] for line in bom["lines"]] == ["nRF52"]
 
 
-async def test_what_belongs_to_no_project_says_so(bench: Any) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("twin.record_engineering_entity", {"entity_type": "intent", "statement": "x"}),
+        ("twin.record_decision", {"title": "x", "rationale": "y"}),
+        ("twin.record_evidence", {"evidence_type": "test", "result": {"mass_kg": 1}, "producer": {"tool": "scale"}}),
+        (
+            "twin.record_constraint_set",
+            {"title": "x", "constraints": [{"name": "m", "metric": "mass", "operator": "<=", "limit": 1, "unit": "g"}]},
+        ),
+    ],
+)
+async def test_what_belongs_to_no_project_says_so(bench: Any, tool: str, arguments: dict[str, Any]) -> None:
     other = bench.another("session-2")
-    made = await other.do("twin.record_engineering_entity", entity_type="intent", statement="x")
+    made = await other.do(tool, **arguments)
     assert made["project_linked"] is False
     assert "item_key" not in made
     assert any("belongs to no project" in warning for warning in made["warnings"])

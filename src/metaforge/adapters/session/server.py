@@ -62,7 +62,9 @@ class SessionTools(ToolGroup):
             project_id=project_id,
         )  # fmt: skip
         services.scopes.open_session(caller, started.session_id)
-        bound = bool(project_id) and services.scopes.bind_project(caller, project_id or "")
+        bound = (
+            services.scopes.bind_project(caller, project_id) if project_id else bool(services.scopes.project_of(caller))
+        )
         return Answer(StartedAnswer(started.session_id, bound), f"Session {started.session_id} started.")
 
     @tool(

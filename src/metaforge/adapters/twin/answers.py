@@ -72,6 +72,13 @@ def suspect_warning(node: Node, rows: list[Row]) -> tuple[str, ...]:
     return (f"{len(rows)} records rest on an earlier revision of {node.item_key} and are now suspect: {shown}",)
 
 
+def homeless(project_linked: bool) -> tuple[str, ...]:
+    """Say that a record belongs to no project, where it does not."""
+    if project_linked:
+        return ()
+    return ("It belongs to no project: give project_id, or project.open one first, and record it there",)
+
+
 def suspect_rows(found: list[Suspect]) -> list[Row]:
     """Return suspect links as rows."""
     return [_suspect_row(each.source, each.why) | {"link_id": each.link.link_id} for each in found[:MAX_SUSPECT_COUNT]]

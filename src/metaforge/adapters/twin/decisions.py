@@ -9,6 +9,7 @@ from metaforge.adapters.twin.answers import (
     DecisionAnswer,
     DocumentAnswer,
     EntityAnswer,
+    homeless,
     left_behind,
     suspect_warning,
     written,
@@ -101,7 +102,7 @@ class Decisions(ToolGroup):
 
         answer = await self.services.change(ctx, write, project_id=project_id)
         rest = f", resting on {', '.join(answer.depends_on)}" if answer.depends_on else ""
-        return Answer(answer, f"Decision {answer.node_id} recorded{rest}.", warnings=_homeless(answer.project_linked))
+        return Answer(answer, f"Decision {answer.node_id} recorded{rest}.", warnings=homeless(answer.project_linked))
 
     @tool(
         effect=Effect.WRITE, capability="twin_write", title="Record a document",
@@ -162,7 +163,7 @@ class Decisions(ToolGroup):
             return DocumentAnswer(**written(node), size_bytes=len(raw), **told)
 
         answer = await self.services.change(ctx, write, project_id=project_id)
-        warnings = _homeless(answer.project_linked)
+        warnings = homeless(answer.project_linked)
         if answer.requirement_warning:
             warnings = (answer.requirement_warning, *warnings)
         what = answer.item_ref or f"{document_type} {answer.node_id}"
@@ -232,7 +233,7 @@ class Decisions(ToolGroup):
         return Answer(
             answer,
             f"{entity_type} {node.ref} recorded.",
-            warnings=(*suspect_warning(node, answer.suspect or []), *_homeless(answer.project_linked)),
+            warnings=(*suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)),
         )
 
     @tool(
@@ -317,7 +318,7 @@ class Decisions(ToolGroup):
         return Answer(
             answer,
             f"{node.ref}: {quantity} x {mpn} by {manufacturer}{listed}.",
-            warnings=(*suspect_warning(node, answer.suspect or []), *_homeless(answer.project_linked)),
+            warnings=(*suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)),
         )
 
 
@@ -335,9 +336,3 @@ def _requirements_of_prd(change: Change, content: str) -> dict[str, Any]:
 
 def _of_session(session_id: str | None) -> dict[str, Any]:
     return {"session_id": session_id} if session_id else {}
-
-
-def _homeless(project_linked: bool) -> tuple[str, ...]:
-    if project_linked:
-        return ()
-    return ("It belongs to no project: give project_id, or project.open one first, and record it there",)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from metaforge.adapters.twin.answers import ClaimAnswer, EvidenceAnswer, written
+from metaforge.adapters.twin.answers import ClaimAnswer, EvidenceAnswer, homeless, written
 from metaforge.core.errors import ToolError
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
@@ -104,7 +104,8 @@ class EvidenceTools(ToolGroup):
         )  # fmt: skip
         valid = f", valid against {', '.join(against)}" if against else ", valid against nothing in particular"
         return Answer(
-            answer, f"Evidence {made.node.node_id} recorded{valid}.", warnings=made.warnings,
+            answer, f"Evidence {made.node.node_id} recorded{valid}.",
+            warnings=(*made.warnings, *homeless(answer.project_linked)),
             next_step="twin.record_claim with this node id in evidence_refs",
         )  # fmt: skip
 

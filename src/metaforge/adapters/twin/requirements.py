@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from metaforge.adapters.twin.answers import (
     ConstraintSetAnswer,
     ViolationsAnswer,
+    homeless,
     left_behind,
     suspect_warning,
     written,
@@ -109,7 +110,7 @@ class Requirements(ToolGroup):
             )
 
         node, answer = await self.services.change(ctx, write, project_id=project_id)
-        warnings = list(suspect_warning(node, answer.suspect or []))
+        warnings = [*suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)]
         unjudged = [row["name"] for row in incomplete if any("metric" in missing for missing in row["missing"])]
         if unjudged:
             warnings.append(
