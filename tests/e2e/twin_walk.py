@@ -102,6 +102,7 @@ STEPS = (
     _step("proven", "constraint.validate", work_product_ids=["CAD-BRACKET"]),
     _make("remade", 5, "out/thinner.step"),
     _commit("second", "out/thinner.step", item_key="CAD-BRACKET@1", change_reason="5 mm are enough"),
+    _step("standing", "twin.trace_matrix"),
     _commit("stale", "out/bracket.step", refused=True, item_key="CAD-BRACKET@1", change_reason="back again"),
     _step("unproven", "constraint.validate", work_product_ids=["CAD-BRACKET"]),
     _step("history", "twin.item_history", item_key="CAD-BRACKET"),
@@ -178,6 +179,7 @@ def check_what_the_revision_left_behind(seen: Seen, stale_words: str) -> None:
         (1, None, False),
         (2, "5 mm are enough", True),
     ], "the refused revision left something behind"
+    assert seen["matrix"]["seq"] == seen["standing"]["seq"], "the refusal wrote something"
     standing = {row["requirement"]: row["status"] for row in seen["matrix"]["requirements"]}
     assert standing == {"CS-BRACKET@1#strength": "stale", "CS-BRACKET@1#mass": "pass"}
     assert {row["source"]["node_id"] for row in seen["matrix"]["suspect"]} == left_behind
