@@ -22,6 +22,9 @@ TETRAHEDRA_PER_TRIANGLE = 1.5
 WALL_SHARE = 0.1
 """The wall estimate is the thickness that a tenth of the surface, by area, falls below."""
 
+COARSE_WALLS = 3.0
+"""The mean wall (2 V / A) is the wall of a sheet, and a third of the edge of a cube."""
+
 GIVEN = "given"
 
 Triangles = Callable[[float], Floats]
@@ -114,7 +117,7 @@ def size_for(geometry: Geometry, count: int) -> float:
 def choose_size(geometry: Geometry, size_mm: float | None, triangles: Triangles) -> Size:
     """Choose the element size: what was asked, else min(longest side / 10, wall / 2) within bounds of count."""
     if size_mm is not None:
-        return Size(size_mm, GIVEN, 0.0, _round(geometry.mean_wall_mm))
+        return _given_size(geometry, size_mm)
     by_part = geometry.longest_mm / SIDES_PER_PART
     wall = wall_thickness_mm(triangles(min(by_part, 4 * geometry.mean_wall_mm))) or geometry.mean_wall_mm
     by_wall = wall / ELEMENTS_PER_WALL
@@ -130,6 +133,17 @@ def choose_size(geometry: Geometry, size_mm: float | None, triangles: Triangles)
         f"{max(1, round(wall / finest))} element(s) through it. Set element_size_mm to go finer"
     )
     return Size(_round(finest), f"at most {DEFAULT_MOST_ELEMENTS} elements", wall, _round(wall), (warning,))
+
+
+def _given_size(geometry: Geometry, size_mm: float) -> Size:
+    fits = _round(geometry.mean_wall_mm)
+    size = Size(size_mm, GIVEN, 0.0, fits)
+    if size_mm <= COARSE_WALLS * geometry.mean_wall_mm:
+        return size
+    return size.warn(
+        f"element_size_mm {size_mm:g} is coarser than the part is thick: one element or less through it, and stresses "
+        f"can be far off; use element_size_mm {fits:g} or less, or leave it out"
+    )
 
 
 def refuse_too_many(geometry: Geometry, size: Size, count: int) -> None:

@@ -10,6 +10,14 @@ STEEL_MODULUS_MPA = 210_000.0
 STEEL_DENSITY_T_MM3 = 7.85e-9
 
 
+FASTEST_SOUND_M_S = 20_000.0
+GPA_LOOKALIKES = (10.0, 450.0)
+"""Moduli of metals, glass and composites as they read in GPa."""
+LIGHTEST_METAL_T_MM3 = 1.6e-9
+STIFFEST_RUBBER_RATIO = 0.36
+"""Solids as soft as that are polymers and rubbers, with a Poisson's ratio above 0.4; metals lie below 0.36."""
+
+
 @dataclass(frozen=True)
 class Range:
     """What real solids have, from foam to diamond, and the slips that lead out of it."""
@@ -78,7 +86,7 @@ def check_material(
             f"{where}E = {youngs_modulus_mpa:g} with density {density_t_mm3:g} is consistent SI (m, N, Pa, kg): "
             "results are then in m and Pa, 1e-6 of a MPa; fields named _mm and _mpa hold them as they are"
         ]
-    found = [
+    found: list[str | None] = [
         each.check(value, where)
         for each, value in (
             (MODULUS, youngs_modulus_mpa),
@@ -92,7 +100,29 @@ def check_material(
         found.append(
             f"{where}Poisson's ratio {poissons_ratio:g} is outside 0 to 0.495: near 0.5 displacement elements lock"
         )
-    return [warning for warning in found if warning]
+    warnings = [warning for warning in found if warning]
+    # Each alone may be right: foam is as light as steel in g/cm3, and rubber as soft as steel in GPa.
+    return warnings or _check_together(youngs_modulus_mpa, poissons_ratio, density_t_mm3, where)
+
+
+def _check_together(
+    modulus: float | None, poissons_ratio: float | None, density: float | None, where: str
+) -> list[str]:
+    if modulus is None:
+        return []
+    if density is not None and density > 0:
+        speed_m_s = math.sqrt(modulus / density) / 1000
+        if speed_m_s > FASTEST_SOUND_M_S:
+            return [
+                f"{where}E = {modulus:g} MPa with density {density * 1e12:g} kg/m3 is a speed of sound of "
+                f"{speed_m_s:.3g} m/s, and diamond has 18000: was the density given in g/cm3 or t/m3, or E in kPa?"
+            ]
+    dense = density is not None and density > LIGHTEST_METAL_T_MM3
+    stiff_kind = density is None and poissons_ratio is not None and poissons_ratio <= STIFFEST_RUBBER_RATIO
+    if GPA_LOOKALIKES[0] <= modulus <= GPA_LOOKALIKES[1] and (dense or stiff_kind):
+        beside = f"density {density * 1e12:g} kg/m3" if density and dense else f"Poisson's ratio {poissons_ratio:g}"
+        return [f"{where}E = {modulus:g} MPa with {beside} is as soft as polyethylene: was it given in GPa?"]
+    return []
 
 
 def check_size(size_mm: float) -> list[str]:

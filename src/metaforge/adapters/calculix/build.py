@@ -8,6 +8,7 @@ import numpy as np
 from metaforge.adapters.calculix.answers import LoadEcho, SupportEcho
 from metaforge.adapters.calculix.arguments import HeatLoad, Load, Place, Support
 from metaforge.adapters.calculix.fields import number, point
+from metaforge.adapters.calculix.load_checks import load_warnings, refuse_impossible_temperatures
 from metaforge.adapters.calculix.preparation import look_up, refuse_missing_properties
 from metaforge.adapters.calculix.problem import (
     MW_MM2_PER_W_M2,
@@ -75,6 +76,7 @@ def build_problem(mesh: Mesh, materials: Mapping[str, Material], wanted: Wanted)
         accelerated=any(load.given() == ["acceleration_m_s2"] for load in wanted.loads),
         heated=any(load.temperature_c is not None for load in wanted.loads),
     )
+    refuse_impossible_temperatures(wanted.loads, wanted.initial_temperature_c)
     builder = _Builder(mesh, materials, wanted)
     for support in wanted.supports:
         builder.add_support(support)
@@ -263,7 +265,7 @@ class _Builder:
         rigid = 0 if self.thermal else self._rigid_body_modes()
         if self.thermal and self.wanted.transient is None:
             self._refuse_no_sink()
-        self._warn_of_held_loads(problem)
+        self.warnings += load_warnings(problem, self.wanted.loads, self.load_echoes)
         points = np.unique(np.concatenate(self.point_nodes)) if self.point_nodes else np.empty(0, np.int64)
         return Built(problem, self.support_echoes, self.load_echoes, self.warnings, rigid, points)
 
@@ -302,18 +304,6 @@ class _Builder:
                 kind="no_heat_sink",
                 fix="add a load with temperature_c, or with film_w_m2k and ambient_c, on a face",
             )
-
-    def _warn_of_held_loads(self, problem: Problem) -> None:
-        if self.thermal or not self.applied:
-            return
-        held = problem.held_mask((1, 2, 3))
-        for load, echo in zip(self.applied, (e for e in self.load_echoes if e.total_n is not None), strict=True):
-            on_held = np.abs(load.values[held[self.mesh.positions(load.nodes)]]).sum()
-            total = np.abs(load.values).sum()
-            if total and on_held > 0.5 * total:
-                self.warnings.append(
-                    f"{on_held / total:.0%} of the load on {echo.place} acts on held nodes and strains nothing"
-                )
 
 
 def _held_values(support: Support) -> dict[int, float]:

@@ -19,12 +19,11 @@ from metaforge.adapters.calculix.job import Outputs, mesh_echo, run_deck
 from metaforge.adapters.calculix.meshed import regions_of
 from metaforge.adapters.calculix.problem import T_MM3_PER_KG_M3
 from metaforge.adapters.calculix.solver import Solved
-from metaforge.adapters.calculix.structural import finish, with_findings, with_frequencies
+from metaforge.adapters.calculix.structural import finish, with_buckling_factors, with_findings, with_frequencies
 from metaforge.core.errors import InvalidArguments, ToolError
 from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.mesh import Floats, Ids
 from metaforge.engineering.mesh_quality import measure
-from metaforge.formats.dat import read_buckling_factors
 from metaforge.formats.inp import Card, fields
 from metaforge.tools.context import Answer, ToolContext
 
@@ -81,10 +80,7 @@ def run_complete_deck(
     elif analysis == "modal":
         answer = with_frequencies(answer, solved.dat, rigid_body_modes(source))
     elif analysis == "buckling":
-        factors = read_buckling_factors(solved.dat)
-        if not factors:
-            raise ToolError("CalculiX found no buckling factor", kind="no_results", fix="check the loads of the step")
-        answer = replace(answer, buckling_factors=[number(each) for each in factors])
+        answer = with_buckling_factors(answer, solved.dat)
     else:
         block = solved.results.last("NDTEMP")
         assert block is not None

@@ -96,7 +96,7 @@ def run_structural(request: StructuralRequest, meshed: Meshed, ctx: ToolContext)
     elif request.analysis == "modal":
         answer = with_frequencies(answer, solved.dat, built.rigid_body_modes)
     else:
-        answer = replace(answer, buckling_factors=[number(each) for each in read_buckling_factors(solved.dat)])
+        answer = with_buckling_factors(answer, solved.dat)
     if request.mesh_convergence and strength is not None:
         spent += time.monotonic() - started
         convergence, note = _convergence(request, meshed, strength, ctx, spent)
@@ -223,6 +223,26 @@ def with_frequencies(answer: FeaAnswer, dat: str, rigid_body_modes: int) -> FeaA
         frequencies_hz=[number(mode.frequency_hz) for mode in elastic],
         rigid_body_mode_count=rigid_body_modes,
     )
+
+
+def with_buckling_factors(answer: FeaAnswer, dat: str) -> FeaAnswer:
+    """Fill in the factors by which the load may grow before the part buckles.
+
+    Raises:
+        ToolError: there is none, or none that is positive: CalculiX looks for the nearest factors above zero, and what
+            it prints below is neither the nearest of the reversed load nor any other buckling load.
+    """
+    factors = read_buckling_factors(dat)
+    positive = [number(each) for each in factors if each > 0]
+    if not factors:
+        raise ToolError("CalculiX found no buckling factor", kind="no_results", fix="check the loads")
+    if not positive:
+        raise ToolError(
+            f"The load does not buckle the part: none of {len(factors)} buckling factors is positive",
+            kind="does_not_buckle",
+            fix="check the sign of the load: compression presses on the part; reverse it to find its buckling load",
+        )
+    return replace(answer, buckling_factors=positive)
 
 
 def _convergence(

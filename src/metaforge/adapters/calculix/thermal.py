@@ -26,6 +26,7 @@ from metaforge.formats.frd import Results
 from metaforge.tools.context import Answer, Picture, ToolContext
 
 BALANCE_LIMIT_RATIO = 0.01
+RESULT_DIGITS_RATIO = 1e-6
 DEFAULT_STEPS = 50
 MOST_STEPS = 2000
 MOST_MOMENTS = 50
@@ -199,7 +200,8 @@ def _with_balance(answer: ThermalAnswer, results: Results, problem: Problem, hea
         parts.append(float(drawn[rows].sum()))
     heat_in, heat_out = sum(p for p in parts if p > 0), -sum(p for p in parts if p < 0)
     scale = max(heat_in, heat_out)
-    error = abs(heat_in - heat_out) / scale if scale > 0 else 0.0
+    missing = abs(heat_in - heat_out)
+    error = missing / scale if missing > _rounding_mw(problem, heat) else 0.0
     if error > BALANCE_LIMIT_RATIO:
         raise ToolError(
             f"Heat in ({heat_in / MW_PER_W:.4g} W) and out ({heat_out / MW_PER_W:.4g} W) differ by {error:.1%} "
@@ -213,6 +215,17 @@ def _with_balance(answer: ThermalAnswer, results: Results, problem: Problem, hea
         heat_out_w=number(heat_out / MW_PER_W),
         balance_error_ratio=float(f"{error:.3g}"),
     )
+
+
+def _rounding_mw(problem: Problem, heat: Field) -> float:
+    """Return the heat that six digits of a temperature stand for: a part that is warm all over conducts nothing."""
+    warmth = float(np.abs(heat.values).max())
+    conductivity = max(material.thermal_conductivity_w_mk or 0.0 for material in problem.materials.values())
+    conducted = conductivity * float(np.ptp(problem.mesh.coordinates_mm, axis=0).max())
+    films = sum(
+        f.film_w_m2k * MW_MM2_PER_W_M2 * float(area_shares(problem.mesh, f.faces)[1].sum()) for f in problem.films
+    )
+    return RESULT_DIGITS_RATIO * warmth * (conducted + films)
 
 
 def _convected(problem: Problem, film: Film, heat: Field) -> Floats:
