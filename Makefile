@@ -4,6 +4,9 @@ SHELL := /bin/sh
 BIN := .venv/bin
 ARGS ?=
 export PYTHON ?=
+# Tests load in one process what the product keeps apart: CAD kernel, mesher and graph engine together need more room
+# for thread-local storage than glibc leaves by default.
+export GLIBC_TUNABLES ?= glibc.rtld.optional_static_tls=16384
 
 .PHONY: help demo test check programs cases e2e bench setup docs manifests fresh format clean
 

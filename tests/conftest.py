@@ -1,6 +1,5 @@
 """What every test shares: real programs, the cases beside the checkout, and the switch that makes skips fail."""
 
-import contextlib
 import importlib.util
 import os
 import shutil
@@ -10,11 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-# The graph engine's library finds no thread-local room once CAD libraries are loaded. Only tests, which call adapters
-# in their own process, ever have both in one: the graph comes first here.
-with contextlib.suppress(ImportError):
-    import kglite  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT.parent / "shared" / "cases"
