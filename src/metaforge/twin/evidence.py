@@ -15,7 +15,7 @@ from metaforge.twin.links import LinkType, requirement_entry
 from metaforge.twin.metrics import Metrics
 from metaforge.twin.model import Node
 from metaforge.twin.pinning import CONSTRAINT_SET, WORK_PRODUCTS, Pinned, link_to, pin_all
-from metaforge.twin.requirements import judge, words
+from metaforge.twin.requirements import judge, metrics_of, words
 
 if TYPE_CHECKING:
     from metaforge.twin.change import Change
@@ -248,8 +248,8 @@ def record_claim(
 def support_of(view: "View", requirement: Pinned, artefact: Pinned, evidence: Iterable[Node]) -> tuple[str, str]:
     """Return supported or unsupported, and why.
 
-    Evidence supports a claim when it is valid against this very revision, is not replaced, and does not violate the
-    requirement.
+    Evidence supports a claim when it is valid against this very revision, is not replaced, and its values meet the
+    requirement. Evidence without a value supports only what is judged by people.
     """
     reasons: list[str] = []
     supporting = 0
@@ -259,12 +259,16 @@ def support_of(view: "View", requirement: Pinned, artefact: Pinned, evidence: It
             reasons.append(f"evidence {node.node_id} was replaced")
         elif not _is_valid_for(view, node, artefact.node):
             reasons.append(f"evidence {node.node_id} is not valid against {artefact.ref}")
-        elif entry is not None and (judged := judge(entry, [Metrics(node.body.get("result") or {}, node.node_id)])):
-            if judged.status == "fail":
-                return "unsupported", f"evidence {node.node_id} violates {requirement.ref}: {judged.reason}"
+        elif entry is None or not metrics_of(entry):
             supporting += 1
         else:
-            supporting += 1
+            judged = judge(entry, [Metrics(node.body.get("result") or {}, f"evidence {node.node_id}")])
+            if judged.status == "fail":
+                return "unsupported", f"evidence {node.node_id} violates {requirement.ref}: {judged.reason}"
+            if judged.status == "pass":
+                supporting += 1
+            else:
+                reasons.append(f"evidence {node.node_id} does not show it: {judged.reason}")
     if supporting:
         return "supported", f"by {supporting} piece(s) of evidence valid against {artefact.ref}"
     return "unsupported", "; ".join(reasons) or "no evidence is cited"

@@ -142,3 +142,19 @@ async def test_a_claim_names_one_requirement_one_part_and_evidence(
     base = {"requirement_ref": "CS-B#strength", "artefact_ref": "CAD-BRACKET"}
     refusal = await bench.refused("twin.record_claim", **(base | arguments))
     assert refusal.kind == kind
+
+
+async def test_evidence_without_the_value_supports_no_claim_on_a_limit_but_one_on_a_text(
+    bench: Any, design: dict[str, Any]
+) -> None:
+    await bench.do(
+        "twin.record_constraint_set", title="Looks", constraints=[{"name": "finish", "acceptance_criteria": "No burr"}]
+    )
+    look = {"evidence_type": "inspection", "result": {"inspected_count": 3}, "producer": {"tool": "eyes"}}
+    seen = await bench.do("twin.record_evidence", **look, valid_against=[{"ref": "CAD-BRACKET"}])
+    claim = {"artefact_ref": "CAD-BRACKET", "evidence_refs": [seen["node_id"]]}
+    limit = await bench.do("twin.record_claim", requirement_ref="CS-B#strength", **claim)
+    assert limit["status"] == "unsupported"
+    assert "no value of max_von_mises" in limit["reason"]
+    text = await bench.do("twin.record_claim", requirement_ref="CS-LOOKS#finish", **claim)
+    assert text["status"] == "supported"
