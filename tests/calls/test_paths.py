@@ -1,10 +1,12 @@
 """A path is inside the workspace or refused before anything runs."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from metaforge.calls import paths
 from metaforge.calls.paths import PathJudge
 from metaforge.core.ids import sha256_bytes
 from metaforge.tools.manifest import Tool
@@ -110,3 +112,50 @@ def test_names_with_quotes_and_emoji_are_names(workspace: Path) -> None:
     (workspace / name).write_text("x")
     changed, _, wrong = PathJudge(workspace).judge(TOOL, {"input_file": name})
     assert (changed["input_file"], wrong) == (name, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 240 + ".step", "é" * 130 + ".step", "d/" * 100 + "x.step", ("a" * 90 + "/") * 12]
+)
+@pytest.mark.parametrize("field", ["input_file", "output_path"])
+def test_a_path_longer_than_file_systems_take_is_refused_with_the_limit(workspace: Path, name: str, field: str) -> None:
+    assert "too long a path" in problems(workspace, **{field: name})[field]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("~/part.step", "no home folder"), ("out\\part.step", "backslash"), ("out/a\nb.step", "cannot be seen"),
+     ("out/part\u202epets.step", "cannot be seen")],
+)  # fmt: skip
+def test_a_name_that_a_person_would_misread_is_refused_for_a_new_file(workspace: Path, name: str, words: str) -> None:
+    assert words in problems(workspace, output_path=name)["output_path"]
+
+
+def test_a_workspace_below_workspace_keeps_its_own_absolute_paths(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(paths, "_MOUNT", str(tmp_path))
+    root = tmp_path.resolve() / "project"
+    root.mkdir()
+    (root / "part.step").write_text("x")
+    monkeypatch.setattr(paths, "_MOUNT", str(tmp_path.resolve()))
+    for name in (str(root / "part.step"), f"{tmp_path.resolve()}/part.step"):
+        assert PathJudge(root).judge(TOOL, {"input_file": name})[0] == {"input_file": "part.step"}
+
+
+async def test_a_large_input_is_digested_beside_the_event_loop(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def digest(path: Path) -> str:
+        threads.append(threading.current_thread().name)
+        return sha256_bytes(path.read_bytes())
+
+    monkeypatch.setattr(paths, "_INLINE_BYTES", 4)
+    monkeypatch.setattr(paths, "sha256_file", digest)
+    inputs = PathJudge(workspace).judge(TOOL, {"input_file": "out/bracket.step"})[1]
+    assert threads == []
+    (found,) = await paths.digest_large(inputs)
+    assert found.sha256 == sha256_bytes(b"ISO-10303-21;")
+    assert threads != [threading.main_thread().name]

@@ -1,6 +1,8 @@
 """Judge every path an argument names: inside the workspace or refused, before anything runs."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,12 @@ from metaforge.tools.manifest import Tool
 _INPUT, _OUTPUT = "input-path", "output-path"
 _MOUNT = "/workspace"
 _NEAREST = 3
+_INLINE_BYTES = 8 << 20
+"""Larger inputs take longer to digest than other calls should wait."""
+_LONGEST_NAME_BYTES = 200
+"""File systems take 255; what belongs to a file gets its name and an ending of its own."""
+_LONGEST_BYTES = 1000
+_DEEPEST = 64
 
 Place = tuple[str, ...]
 """Where a path sits in the arguments: property names, `*` for every item of an array or value of an object."""
@@ -46,6 +54,7 @@ class PathJudge:
                 if kind == _INPUT:
                     inputs[relative] = self._read(text, relative, target)
                 else:
+                    _refuse_strange(relative)
                     _writable(relative, target)
             except BadPath as fault:
                 problems[where] = str(fault)
@@ -67,8 +76,9 @@ class PathJudge:
         """
         if not text.strip() or "\0" in text:
             raise BadPath(f"{text!r} is not a path; give one relative to the workspace {self.workspace}")
-        if text == _MOUNT or text.startswith(_MOUNT + "/"):
+        if (text == _MOUNT or text.startswith(_MOUNT + "/")) and not self._is_own(text):
             text = text[len(_MOUNT) :].lstrip("/") or "."
+        _refuse_too_long(text)
         try:
             target = (self.workspace / text).resolve()
         except (OSError, RuntimeError) as fault:
@@ -80,6 +90,10 @@ class PathJudge:
             )
         return target.relative_to(self.workspace).as_posix(), target
 
+    def _is_own(self, text: str) -> bool:
+        """Whether this is the absolute path of something in a workspace that itself lies below /workspace."""
+        return self.workspace.is_relative_to(_MOUNT) and Path(text).is_relative_to(self.workspace)
+
     def _read(self, text: str, relative: str, target: Path) -> Artefact:
         if not target.exists():
             raise BadPath(f"{text!r} does not exist in the workspace {self.workspace}{self._nearest(target)}")
@@ -88,7 +102,8 @@ class PathJudge:
         if not target.is_file():
             raise BadPath(f"{text!r} is not a regular file")
         try:
-            size, digest = target.stat().st_size, sha256_file(target)
+            size = target.stat().st_size
+            digest = sha256_file(target) if size <= _INLINE_BYTES else ""
         except OSError as fault:
             raise BadPath(f"{text!r} cannot be read: {fault.strerror or fault}") from None
         return Artefact(relative, str(target), digest, size, "", "input")
@@ -105,6 +120,35 @@ class PathJudge:
         wanted = target.relative_to(self.workspace).as_posix()
         close = difflib.get_close_matches(wanted, same_kind, n=_NEAREST, cutoff=0.3) or same_kind[:_NEAREST]
         return f"; there is {', '.join(close)}" if close else ""
+
+
+async def digest_large(inputs: tuple[Artefact, ...]) -> tuple[Artefact, ...]:
+    """Return input files with the digests that `judge` left out, made beside the event loop.
+
+    Raises:
+        BadPath: one cannot be read.
+    """
+    found = []
+    for each in inputs:
+        if not each.sha256:
+            try:
+                digest = await asyncio.to_thread(sha256_file, Path(each.absolute_path))
+            except OSError as fault:
+                raise BadPath(f"{each.path!r} cannot be read: {fault.strerror or fault}") from None
+            each = replace(each, sha256=digest)
+        found.append(each)
+    return tuple(found)
+
+
+def _refuse_too_long(text: str) -> None:
+    parts = text.split("/")
+    longest = max(len(part.encode("utf-8", "replace")) for part in parts)
+    size = len(text.encode("utf-8", "replace"))
+    if longest > _LONGEST_NAME_BYTES or size > _LONGEST_BYTES or len(parts) > _DEEPEST:
+        raise BadPath(
+            f"{text[:60]!r}... is too long a path: {size} bytes, {len(parts)} levels, longest name {longest} bytes; "
+            f"the most are {_LONGEST_BYTES}, {_DEEPEST} and {_LONGEST_NAME_BYTES}"
+        )
 
 
 def _bounded_walk(root: Path, limit: int = 2000) -> Iterator[Path]:
@@ -126,6 +170,16 @@ def _bounded_walk(root: Path, limit: int = 2000) -> Iterator[Path]:
                 folders.append(entry)
             elif entry.is_file():
                 yield entry
+
+
+def _refuse_strange(text: str) -> None:
+    """Refuse names for new files that a person would misread or a shell would take for something else."""
+    if not text.isprintable():
+        raise BadPath(f"{text!r} holds characters that cannot be seen: use letters, digits, - and _")
+    if "\\" in text:
+        raise BadPath(f"{text!r} holds a backslash: folders are separated by /")
+    if text.startswith("~"):
+        raise BadPath(f"{text!r} begins with ~, which means no home folder here: give a path relative to the workspace")
 
 
 def _writable(relative: str, target: Path) -> None:

@@ -2,7 +2,7 @@
 
 from metaforge.calls.arguments import ArgumentJudge
 from metaforge.calls.call import Call, Proceed, replace
-from metaforge.calls.paths import PathJudge
+from metaforge.calls.paths import BadPath, PathJudge, digest_large
 from metaforge.core.errors import InvalidArguments
 from metaforge.tools.context import Outcome
 
@@ -18,6 +18,11 @@ class Validate:
         tool = call.resolved()
         arguments = self.arguments.judge(tool, call.arguments)
         arguments, inputs, problems = self.paths.judge(tool, arguments)
+        if not problems and not all(each.sha256 for each in inputs):
+            try:
+                inputs = await digest_large(inputs)
+            except BadPath as fault:
+                problems = {"input": str(fault)}
         if problems:
             listed = "\n".join(f"- {name}: {text}" for name, text in problems.items())
             raise InvalidArguments(f"{tool.id} was not run: a path cannot be used.\n{listed}", fields=problems)
