@@ -125,8 +125,7 @@ def errors_page() -> str:
             about = _first_line(kind) or _tree_line(name).lstrip("-0123456789, ")
             out.append(f"- `{name}` ({int(kind.code)})" + (f": {about}" if about else ""))
     out += ["", "## Kinds", "", "The last line of a refusal names its kind; a kind keeps its meaning.", ""]
-    for kind, rooms in sorted(kinds().items()):
-        out.append(f"- `{kind}` ({', '.join(sorted(rooms))})")
+    out += [f"- `{kind}`" for kind in sorted(kinds())]
     return "\n".join(out) + "\n"
 
 
@@ -144,19 +143,11 @@ def _tree_line(name: str) -> str:
     return ""
 
 
-def kinds() -> dict[str, set[str]]:
-    """Return every `kind=` that the code raises, with the rooms that raise it."""
-    found: dict[str, set[str]] = {}
+def kinds() -> set[str]:
+    """Return every `kind=` that the code raises."""
     source = ROOT / "src" / "metaforge"
-    for path in sorted(source.rglob("*.py")):
-        parts = path.relative_to(source).parts
-        room = "/".join(parts[:2]) if parts[0] == "adapters" else parts[0]
-        if any(optional in room for optional in OPTIONAL):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            for kind in _kinds_of(node):
-                found.setdefault(kind, set()).add(room)
-    return found
+    paths = [path for path in source.rglob("*.py") if not OPTIONAL & set(path.relative_to(source).parts)]
+    return {kind for path in paths for node in ast.walk(ast.parse(path.read_text())) for kind in _kinds_of(node)}
 
 
 def _kinds_of(node: ast.AST) -> Iterator[str]:
