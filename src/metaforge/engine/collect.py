@@ -1,6 +1,7 @@
 """A call's files: judged, stored by content, and placed in the workspace, all of them or none."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable
@@ -16,8 +17,14 @@ from metaforge.tools.context import Artefact, ImageContent
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_PICTURE_BYTES = 2 << 20
+UNNAMED = PurePosixPath("out/script-.step")
+"""Where the files of a script lie that was given no output path; a digest follows the dash."""
 
 _MIB = 1 << 20
+_LONGEST = 1000
+_SHOWN = 200
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
+_ROLE = re.compile(r"[\w -]{0,40}", re.ASCII)
 _INSIDE = ("/output/", "/workspace/")
 
 
@@ -65,8 +72,8 @@ class Collector:
             answer: the `result` of `tool/call`.
             output: the folder the tool wrote to.
             max_disk_mb: what all of it may take, in MiB.
-            beside: the output path that was asked for, where a caller's own code may have written the answer: files
-                lie in its folder and begin with its name, or are refused.
+            beside: the output path that was asked for, or `UNNAMED`, where a caller's own code may have written the
+                answer: files lie in its folder and have its name with any ending, or are refused.
 
         Raises:
             ToolError: a file is missing, is no regular file of this folder, or a picture is no PNG.
@@ -169,7 +176,8 @@ def _named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _keep_beside(wanted: PurePosixPath, files: Iterable[PurePosixPath]) -> None:
     for path in files:
-        if path.parent != wanted.parent or not path.name.startswith(wanted.stem):
+        begins = wanted.stem if wanted is UNNAMED else f"{wanted.stem}."
+        if path.parent != wanted.parent or not path.name.startswith(begins):
             raise _broken(str(path), f"the caller asked for {wanted}, and code of a caller may write nothing else")
 
 
@@ -178,8 +186,8 @@ def _find(root: Path, name: object, media_type: str, role: str) -> Found:
     for prefix in _INSIDE:
         text = text.removeprefix(prefix)
     path = PurePosixPath(text)
-    if not text or path.is_absolute() or ".." in path.parts or "\0" in text:
-        raise _broken(text, "its path is not relative to the output folder")
+    if not text or path.is_absolute() or ".." in path.parts or not text.isprintable() or len(text) > _LONGEST:
+        raise _broken(text, "its path is not relative to the output folder, or no name for a file")
     if any(part.startswith(".") for part in path.parts):
         raise _broken(text, "hidden files and folders are never written")
     source = root / path
@@ -192,7 +200,8 @@ def _find(root: Path, name: object, media_type: str, role: str) -> Found:
         raise _broken(text, f"it cannot be read: {fault.strerror or fault}") from None
     if real != source or not stat.S_ISREG(about.st_mode):
         raise _broken(text, "it is a link or no regular file")
-    return Found(path, source, about.st_size, media_type or "application/octet-stream", role)
+    media_type = media_type if _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream"
+    return Found(path, source, about.st_size, media_type, role if _ROLE.fullmatch(role) else "")
 
 
 def _png(found: Found) -> bytes:
@@ -208,8 +217,8 @@ def _png(found: Found) -> bytes:
 
 def _broken(path: str, reason: str) -> ToolError:
     return ToolError(
-        f"The output file {path or '(unnamed)'} is refused: {reason}. Nothing was placed in the workspace",
-        kind="output_invalid", where=path, fix="this is a fault of the adapter: report it with the call id",
+        f"The output file {path[:_SHOWN] or '(unnamed)'} is refused: {reason}. Nothing was placed in the workspace",
+        kind="output_invalid", where=path[:_SHOWN], fix="this is a fault of the adapter: report it with the call id",
         failure_mode=FailureMode.ENVIRONMENT,
     )  # fmt: skip
 

@@ -19,12 +19,14 @@ from metaforge.core.errors import (
 )
 
 _LIMIT_KINDS = frozenset({"over_limit", "memory_limit", "cpu_limit", "disk_limit", "output_limit"})
-_ENVELOPE = frozenset({"error_type", "tool_id", "details", "duration_ms"})
+_ENVELOPE = frozenset({"error_type", "tool_id", "details", "duration_ms", "message", "self"})
 """Fields of the legacy dialect's `data` that only repeat the error or its call."""
 _TOOL_FIELDS = ("kind", "where", "fix", "retryable", "failure_mode")
 _SIGNALLED = 128
 _TOLD_LINES = 3
 _TOLD_CHARACTERS = 400
+_MESSAGE_CHARACTERS = 8000
+"""A model reads the whole of it."""
 
 
 class WorkerCrashed(ToolCrashed):
@@ -35,14 +37,15 @@ class DeadlinePassed(ToolTimedOut):
     """The worker did not answer in time and was ended: the call may be sent again."""
 
 
-def rebuild(error: dict[str, Any], *, memory_mb: int = 0) -> MetaForgeError:
+def rebuild(error: Any, *, memory_mb: int = 0) -> MetaForgeError:
     """Return the exception that an adapter's error envelope stands for.
 
     Args:
-        error: the `error` of a JSON-RPC answer.
+        error: the `error` of a JSON-RPC answer, whatever it is.
         memory_mb: the worker's memory limit in MiB, to be named when it ran out.
     """
-    code, message = error.get("code"), str(error.get("message") or "The adapter gave no reason")
+    error = error if isinstance(error, dict) else {"message": error}
+    code, message = error.get("code"), str(error.get("message") or "The adapter gave no reason")[:_MESSAGE_CHARACTERS]
     data = error.get("data")
     data = dict(data) if isinstance(data, dict) else {}
     rest = {key: value for key, value in data.items() if key not in _ENVELOPE and key not in _TOOL_FIELDS}
@@ -69,8 +72,8 @@ def rebuild(error: dict[str, Any], *, memory_mb: int = 0) -> MetaForgeError:
     return shape(
         message,
         kind=kind,
-        where=str(data.get("where") or ""),
-        fix=str(data.get("fix") or ""),
+        where=str(data.get("where") or "")[:_MESSAGE_CHARACTERS],
+        fix=str(data.get("fix") or "")[:_MESSAGE_CHARACTERS],
         retryable=bool(data.get("retryable")),
         failure_mode=mode,
         **rest,

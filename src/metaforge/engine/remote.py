@@ -10,6 +10,7 @@ import orjson
 
 from metaforge.core.errors import FailureMode, ToolError, ToolUnavailable
 from metaforge.engine import faults
+from metaforge.engine.answers import checked
 from metaforge.engine.collect import Collector
 from metaforge.engine.launch import DEFAULT_DISK_MB, make_folder
 from metaforge.engine.outcome import outcome_of
@@ -175,7 +176,7 @@ class RemoteSource:
         message = await self._connection.request("tool/call", params, seconds=seconds, progress=invocation.progress)
         if (error := message.get("error")) is not None:
             raise faults.rebuild(error)
-        answer: dict[str, Any] = message["result"]
+        answer = checked(tool, message.get("result"))
         url = str(answer.get("output_url") or "")
         if not url:
             return outcome_of(tool, answer)

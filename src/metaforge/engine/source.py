@@ -7,7 +7,8 @@ from typing import Any
 
 from metaforge.core.errors import MetaForgeError, OverLimit
 from metaforge.engine import faults
-from metaforge.engine.collect import Collection, Collector
+from metaforge.engine.answers import checked
+from metaforge.engine.collect import UNNAMED, Collection, Collector
 from metaforge.engine.health import WorkerReport, health_of
 from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, ProcessLauncher
 from metaforge.engine.outcome import outcome_of
@@ -190,11 +191,10 @@ class ProcessSource:
             worker.calls_served += 1
         error = message.get("error")
         if error is None:
-            result = message.get("result")
-            return result if isinstance(result, dict) else {}
+            return checked(tool, message.get("result"))
         raise self._refusal(worker, error)
 
-    def _refusal(self, worker: Worker, error: dict[str, Any]) -> MetaForgeError:
+    def _refusal(self, worker: Worker, error: Any) -> MetaForgeError:
         """Return an error answer as an exception; a program that was killed for memory explains more than its own."""
         fault = faults.rebuild(error, memory_mb=worker.box.memory_mb)
         if worker.memory_was_short():
@@ -281,7 +281,7 @@ def _asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:
     for name, about in tool.input_schema.get("properties", {}).items():
         if about.get("format") == "output-path" and isinstance(arguments.get(name), str):
             return PurePosixPath(arguments[name])
-    return PurePosixPath("out/script.step")
+    return UNNAMED
 
 
 def _meta(answer: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from metaforge.tools.context import Progress
 
 _MIB = 1 << 20
 _WATCH_SECONDS = 0.2
+_PROGRESS_CHARACTERS = 500
+_REPORTS = 50
+_REPORTS_PER_SECOND = 10
 
 
 class WorkerGone(Exception):
@@ -46,6 +49,7 @@ class Worker:
         self._reader = MessageReader(max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow)
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
         self._serial = 0
+        self._reports, self._reported = float(_REPORTS), 0.0
         self._box: Box | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._killed_for: MetaForgeError | None = None
@@ -145,7 +149,7 @@ class Worker:
     def _take(self, message: dict[str, Any]) -> None:
         number = message.get("id")
         if number is not None:
-            waiting = self._waiting.get(number) if isinstance(number, int) else None
+            waiting = self._waiting.get(number) if type(number) is int else None
             if waiting is not None and not waiting[0].done() and "method" not in message:
                 waiting[0].set_result(message)
             return
@@ -156,13 +160,27 @@ class Worker:
             if not self.ready.done():
                 self.ready.set_result(None)
         elif method == "tool/result":
-            self._report(message.get("params") or {})
+            self._report(message.get("params"))
 
-    def _report(self, params: dict[str, Any]) -> None:
-        waiting = self._waiting.get(params.get("request_id", 0))
+    def _report(self, params: Any) -> None:
+        number = params.get("request_id") if isinstance(params, dict) else None
+        waiting = self._waiting.get(number) if type(number) is int else None
+        if waiting is None or waiting[1] is None or not self._may_report():
+            return
         fraction = params.get("progress")
-        if waiting is not None and waiting[1] is not None and isinstance(fraction, int | float):
-            waiting[1](min(max(float(fraction), 0.0), 1.0), str(params.get("message") or ""))
+        if isinstance(fraction, int | float):
+            text = str(params.get("message") or "")[:_PROGRESS_CHARACTERS]
+            waiting[1](min(max(float(fraction), 0.0), 1.0), text)
+
+    def _may_report(self) -> bool:
+        """Let some reports through at once and the rest a few a second: a client has to read them all."""
+        now = time.monotonic()
+        self._reports = min(_REPORTS, self._reports + (now - self._reported) * _REPORTS_PER_SECOND)
+        self._reported = now
+        if self._reports < 1:
+            return False
+        self._reports -= 1
+        return True
 
     def _log_junk(self, text: str) -> None:
         event("adapter_stdout_junk", "warning", adapter_id=self.adapter_id, text=text)
