@@ -146,7 +146,8 @@ def test_a_script_cannot_write_into_the_workspace_behind_the_servers_back(server
 def test_a_script_that_nests_folders_without_end_leaves_none_of_them(server: Any) -> None:
     script = f"import os\nos.chdir('/output')\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n{GOOD}"
     made = run(server, script, output_path="out/deep.step")
-    assert not made.refused, made.text
+    # Done before anyone looked at its folder, or ended for it.
+    assert not made.refused or "nested" in made.text
     assert server.outputs() == []
 
 

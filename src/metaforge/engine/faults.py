@@ -18,7 +18,7 @@ from metaforge.core.errors import (
     UnknownTool,
 )
 
-_LIMIT_KINDS = frozenset({"over_limit", "memory_limit", "cpu_limit", "disk_limit", "output_limit"})
+_LIMIT_KINDS = frozenset({"over_limit", "memory_limit", "cpu_limit", "disk_limit", "file_limit", "output_limit"})
 _ENVELOPE = frozenset({"error_type", "tool_id", "details", "duration_ms", "message", "self"})
 """Fields of the legacy dialect's `data` that only repeat the error or its call."""
 _TOOL_FIELDS = ("kind", "where", "fix", "retryable", "failure_mode")
@@ -95,6 +95,26 @@ def too_many_processes(limit: int) -> OverLimit:
         f"The tool started more than the {limit} processes it may run",
         kind="process_limit",
         fix="run the work in one process",
+        failure_mode=FailureMode.LIMIT,
+        limit_count=limit,
+    )
+
+
+def over_disk(limit_mb: int) -> OverLimit:
+    return OverLimit(
+        f"The tool wrote more than the {limit_mb} MB it may write",
+        kind="disk_limit",
+        fix="ask for less: a coarser mesh, fewer saved steps; a script writes its part through output_path alone",
+        failure_mode=FailureMode.LIMIT,
+        limit_mb=limit_mb,
+    )
+
+
+def too_many_files(limit: int) -> OverLimit:
+    return OverLimit(
+        f"The tool made more than the {limit} files and folders it may make, or nested them too deep",
+        kind="file_limit",
+        fix="write one file; a script writes its part through output_path alone",
         failure_mode=FailureMode.LIMIT,
         limit_count=limit,
     )

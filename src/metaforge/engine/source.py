@@ -175,7 +175,7 @@ class ProcessSource:
         number = worker.request("tool/call", params, invocation.progress)
         future = worker.answer(number)
         timer = _expire(future, left)
-        worker.watch()
+        worker.watch((limits.max_disk_mb or DEFAULT_DISK_MB) if tool.runs_caller_code else 0)
         try:
             message = await future
         except _Expired:

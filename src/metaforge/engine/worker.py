@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError
-from metaforge.engine import faults, processes
+from metaforge.engine import disk, faults, processes
 from metaforge.engine.box import Box
 from metaforge.engine.launch import Launcher
 from metaforge.engine.lines import MessageReader
@@ -49,6 +49,7 @@ class Worker:
         self._reader = MessageReader(max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow)
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
         self._serial = 0
+        self._disk_mb = 0
         self._reports, self._reported = float(_REPORTS), 0.0
         self._box: Box | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -90,9 +91,14 @@ class Worker:
 
     # -- watching ------------------------------------------------------------------------------------------------
 
-    def watch(self) -> None:
-        """Look at the box's memory and processes from time to time, where no control group bounds them."""
-        if self.box.group is None:
+    def watch(self, disk_mb: int = 0) -> None:
+        """Look at the box from time to time: memory and processes where no control group bounds them, and its files.
+
+        Args:
+            disk_mb: what the files of the output folder may take together, in MiB; 0 does not look.
+        """
+        self._disk_mb = disk_mb
+        if disk_mb or self.box.group is None:
             self._watch = asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._look)
 
     def unwatch(self) -> None:
@@ -101,14 +107,30 @@ class Worker:
             self._watch = None
 
     def _look(self) -> None:
+        fault = self._over_processes() or self._over_disk()
+        if fault is not None:
+            self._end_for(fault)
+        else:
+            self.watch(self._disk_mb)
+
+    def _over_processes(self) -> MetaForgeError | None:
         box = self.box
+        if box.group is not None:
+            return None
         pids = box.processes()
         if len(pids) > box.max_processes:
-            self._end_for(faults.too_many_processes(box.max_processes))
-        elif processes.uses_more_than(pids, box.memory_mb):
-            self._end_for(faults.out_of_memory(box.memory_mb))
-        else:
-            self.watch()
+            return faults.too_many_processes(box.max_processes)
+        if processes.uses_more_than(pids, box.memory_mb):
+            return faults.out_of_memory(box.memory_mb)
+        return None
+
+    def _over_disk(self) -> MetaForgeError | None:
+        if not self._disk_mb:
+            return None
+        passed = disk.passes(str(self.box.output), self._disk_mb * _MIB)
+        if not passed:
+            return None
+        return faults.over_disk(self._disk_mb) if passed == "bytes" else faults.too_many_files(disk.MAX_FILES)
 
     def _end_for(self, fault: MetaForgeError) -> None:
         self._killed_for = fault
