@@ -47,6 +47,7 @@ def test_an_installed_package_brings_its_adapter(site: Path, tmp_path: Path) -> 
 def test_the_second_time_nothing_is_asked_or_generated(site: Path, tmp_path: Path) -> None:
     first = discover(tmp_path / "cache")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").iterdir()}
+    (site / "unrelated.txt").write_text("a folder on the path changes, its packages do not")
     assert discover(tmp_path / "cache") == first
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").iterdir()} == before
 

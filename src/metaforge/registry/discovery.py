@@ -1,12 +1,13 @@
 """Adapters that other packages bring, found through the entry point group `metaforge.adapters`.
 
-Asking the interpreter for entry points costs about 75 ms, so the answer is cached for as long as no folder on
-`sys.path` changed. Manifests of such adapters are generated once in a process of their own and cached by the
+Asking the interpreter for entry points costs about 75 ms, so the answer is cached for as long as no package
+on `sys.path` changed. Manifests of such adapters are generated once in a process of their own and cached by the
 modification time of their module.
 """
 
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import orjson
 
 GROUP = "metaforge.adapters"
 _GENERATE_SECONDS = 60.0
+_INSTALLED = (".dist-info", ".egg-info")
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,16 @@ def _entry_points(cache: Path) -> dict[str, str]:
 
 
 def _path_stamp() -> str:
-    """Return a digest of the folders on `sys.path` and when each last changed."""
+    """Return a digest of the packages on `sys.path` and when each was installed."""
     lines = []
-    for entry in sys.path:
+    for folder in sys.path:
         try:
-            lines.append(f"{entry} {Path(entry or '.').stat().st_mtime_ns}")
+            with os.scandir(folder or ".") as entries:
+                installed = [entry for entry in entries if entry.name.endswith(_INSTALLED)]
+            lines += [f"{entry.path} {entry.stat().st_mtime_ns}" for entry in installed]
         except OSError:
             continue
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 def _with_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
