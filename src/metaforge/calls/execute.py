@@ -5,8 +5,6 @@ from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
 from metaforge.tools.context import Invocation, Outcome
 
-LONGEST_SECONDS = 3600.0
-
 
 def execute_with(engine: ExecutionEngine) -> Proceed:
     """Return the innermost step of the pipeline."""
@@ -14,7 +12,6 @@ def execute_with(engine: ExecutionEngine) -> Proceed:
     async def execute(call: Call) -> Outcome:
         tool = call.resolved()
         asked = call.timeout_seconds or call.arguments.get("timeout_seconds") or tool.timeout_seconds
-        seconds = min(float(asked), tool.timeout_seconds, LONGEST_SECONDS)
         return await engine.run(
             tool,
             call.arguments,
@@ -22,7 +19,7 @@ def execute_with(engine: ExecutionEngine) -> Proceed:
                 Invocation,
                 call_id=call.id,
                 caller=call.caller,
-                timeout_seconds=seconds,
+                timeout_seconds=float(asked),  # the engine holds it to the tool's own limit
                 progress=call.progress,
                 project_id=call.project_id,
                 run_id=call.run_id,
