@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from metaforge.twin.model import Reader
 
 if TYPE_CHECKING:
-    from metaforge.approvals.model import Approver, Entry
-    from metaforge.approvals.port import Ledger
-    from metaforge.approvals.waking import Waker
+    from metaforge.approvals.model import Approver, Entry, Verdict
+    from metaforge.approvals.port import Ledger, Waker
     from metaforge.record.queries import CallLog
     from metaforge.record.resources import Resources
     from metaforge.settings import Settings
@@ -77,7 +76,12 @@ class Services:
         return await asyncio.to_thread(look)
 
     async def decide(
-        self, approval_id: str, decision: str, approver: "Approver", reason: str = "", arguments: Any = None
+        self,
+        approval_id: str,
+        decision: "Verdict",
+        approver: "Approver",
+        reason: str = "",
+        arguments: Mapping[str, Any] | None = None,
     ) -> "Entry":
         """Decide a waiting entry and wake the call that waits for it.
 
@@ -90,7 +94,8 @@ class Services:
 
         Raises:
             UnknownApproval: there is no such entry.
-            NotDecidable: it was decided, has ended, or may not be decided here.
+            NotDecidable: it was decided, has ended, or may not be decided here or by this approver.
+            InvalidArguments: the edited arguments cannot be carried.
         """
         entry = await asyncio.to_thread(
             lambda: self.ledger.decide(approval_id, decision, approver, reason=reason, arguments=arguments)
