@@ -1,8 +1,8 @@
 """Every METAFORGE_* variable: typed, documented, read once. No other module reads the environment.
 
 `Settings.load(environ)` never raises for an optional value out of range: it keeps the default and notes it in
-`problems`, which `doctor` and the log show. Values that would be unsafe to guess (an unknown profile, a workspace
-that is `/`) are errors.
+`problems`, which `doctor` and the log show. Values that would be unsafe to guess (what is held for a person, a
+workspace that is `/`) are errors.
 """
 
 import os
@@ -33,6 +33,25 @@ def _flag(text: str) -> bool:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+_HOLDABLE = ("produce", "write", "destroy")
+
+
+def _effects(text: str) -> tuple[str, ...]:
+    names = _names(text.lower())
+    if not names or not set(names) <= set(_HOLDABLE):
+        raise ValueError(f"takes one or more of {', '.join(_HOLDABLE)}, separated by commas")
+    return names
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if (name := text.strip().lower()) not in allowed:
+            raise ValueError(f"takes one of {', '.join(allowed)}")
+        return name
+
+    return parse
 
 
 def _between(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
@@ -145,6 +164,57 @@ class Settings:
         False,
         _flag,
     )
+    approval_hold: tuple[str, ...] = _doc(
+        "METAFORGE_APPROVAL_HOLD",
+        "Effects of remote callers' tools that wait for a person: produce, write, destroy.",
+        ("write", "destroy"),
+        _effects,
+        strict=True,
+    )
+    exempt_local_writes: bool = _doc(
+        "METAFORGE_EXEMPT_LOCAL_WRITES",
+        "Let writes over stdio run unasked; false holds them too. A person's own decisions are always held.",
+        True,
+        _flag,
+        strict=True,
+    )
+    approval_route: str = _doc(
+        "METAFORGE_APPROVAL_ROUTE",
+        "auto (ask in the client where it can; unanswered, on the dashboard too), both (at once) or dashboard (only).",
+        "auto",
+        _one_of("auto", "both", "dashboard"),
+        strict=True,
+    )
+    approval_hold_seconds: float = _doc(
+        "METAFORGE_APPROVAL_HOLD_SECONDS",
+        "How long a held call waits for a person while its client is sent no progress.",
+        100.0,
+        _between(0, 3600),
+    )
+    approval_hold_progress_seconds: float = _doc(
+        "METAFORGE_APPROVAL_HOLD_PROGRESS_SECONDS",
+        "How long a held call waits for a person while its client is sent progress.",
+        180.0,
+        _between(0, 3600),
+    )
+    approval_progress_interval_seconds: float = _doc(
+        "METAFORGE_APPROVAL_PROGRESS_INTERVAL_SECONDS",
+        "How often a held call reports progress.",
+        10.0,
+        _between(0, 3600),
+    )
+    approval_rescue_seconds: float = _doc(
+        "METAFORGE_APPROVAL_RESCUE_SECONDS",
+        "A question in the client that is unanswered for this long opens on the dashboard too.",
+        20.0,
+        _between(0, 3600),
+    )
+    dashboard_url: str = _doc(
+        "METAFORGE_DASHBOARD_URL",
+        "Where people reach the dashboard; links in questions, progress and results lead there.",
+        "",
+        lambda text: text.strip().rstrip("/"),
+    )
     adapter_enabled: Mapping[str, bool] = field(
         default_factory=dict,
         metadata={"variable": "METAFORGE_ADAPTER_<ID>_ENABLED", "doc": "Switch one adapter on or off."},
@@ -162,7 +232,11 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read every variable from `environ`; bad optional values are noted in `problems`."""
+        """Read every variable from `environ`; bad optional values are noted in `problems`.
+
+        Raises:
+            BadSetting: one that would be unsafe to guess is bad.
+        """
         values: dict[str, Any] = {"environment": dict(environ)}
         problems: list[str] = []
         for each in fields(cls):
@@ -176,6 +250,8 @@ class Settings:
             try:
                 values[each.name] = parse(text)
             except ValueError as fault:
+                if each.metadata.get("strict"):
+                    raise BadSetting(f"{variable}={text!r} is refused: it {fault}") from None
                 problems.append(f"{variable}={text!r} is ignored: {fault}; using {each.default!r}")
         values["adapter_enabled"], values["adapter_url"] = _per_adapter(environ, problems)
         return cls(**values, problems=tuple(problems))

@@ -41,6 +41,8 @@ class Caller:
     client_name: str = ""
     client_version: str = ""
     session_id: str = ""
+    verified: bool = False
+    """Whether `actor_id` is the identity of an authenticated person, not a shared key or nobody in particular."""
 
 
 @dataclass(frozen=True)
