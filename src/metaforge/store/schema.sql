@@ -202,4 +202,49 @@ CREATE TABLE baseline_entries (
     CONSTRAINT fk_baseline_entries_baseline_id FOREIGN KEY(baseline_id) REFERENCES baselines (baseline_id),
     CONSTRAINT fk_baseline_entries_node_id FOREIGN KEY(node_id) REFERENCES nodes (node_id)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0002');
+CREATE TABLE approval_events (
+    seq INTEGER NOT NULL,
+    approval_id VARCHAR NOT NULL,
+    event VARCHAR NOT NULL,
+    body TEXT NOT NULL,
+    at VARCHAR NOT NULL,
+    prev_hash VARCHAR NOT NULL,
+    hash VARCHAR NOT NULL,
+    CONSTRAINT pk_approval_events PRIMARY KEY (seq)
+);
+CREATE INDEX ix_approval_events_approval_id_seq ON approval_events (approval_id, seq);
+CREATE TABLE approvals (
+    approval_id VARCHAR NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    tool_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    state VARCHAR NOT NULL,
+    on_dashboard INTEGER NOT NULL,
+    holder VARCHAR NOT NULL,
+    request TEXT NOT NULL,
+    decision TEXT NOT NULL,
+    ended_reason TEXT NOT NULL,
+    expires_at VARCHAR NOT NULL,
+    updated_at VARCHAR NOT NULL,
+    CONSTRAINT pk_approvals PRIMARY KEY (approval_id)
+);
+CREATE UNIQUE INDEX uq_approvals_first_seq ON approvals (first_seq);
+CREATE INDEX ix_approvals_project_id_first_seq ON approvals (project_id, first_seq);
+CREATE INDEX ix_approvals_open ON approvals (state, first_seq) WHERE state in ('awaiting_approval', 'approved', 'running');
+CREATE TABLE idempotent_writes (
+    actor_id VARCHAR NOT NULL,
+    "key" VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    call_id VARCHAR NOT NULL,
+    state VARCHAR NOT NULL,
+    holder VARCHAR NOT NULL,
+    result TEXT NOT NULL,
+    updated_at VARCHAR NOT NULL,
+    CONSTRAINT pk_idempotent_writes PRIMARY KEY (actor_id, "key")
+);
+CREATE INDEX ix_idempotent_writes_updated_at ON idempotent_writes (updated_at);
+CREATE TRIGGER approval_events_no_update BEFORE UPDATE ON approval_events BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
+CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
+CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
+INSERT INTO alembic_version (version_num) VALUES ('0003');

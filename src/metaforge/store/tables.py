@@ -18,6 +18,7 @@ METADATA = MetaData(
 
 _SEQ = BigInteger().with_variant(Integer(), "sqlite")
 _IN_A_RUN = text("change_set != ''")
+_OPEN = text("state in ('awaiting_approval', 'approved', 'running')")
 
 
 def _text(name: str, *more: ForeignKey, nullable: bool = False) -> Column[str]:
@@ -271,3 +272,56 @@ BASELINE_ENTRIES = Table(
     _text("node_id", ForeignKey("nodes.node_id")),
     Column("name", Text, nullable=False),
 )
+
+APPROVAL_EVENTS = Table(
+    "approval_events",
+    METADATA,
+    Column("seq", _SEQ, primary_key=True, autoincrement=False),
+    _text("approval_id"),
+    _text("event"),
+    Column("body", Text, nullable=False),
+    _text("at"),
+    _text("prev_hash"),
+    _text("hash"),
+    Index("ix_approval_events_approval_id_seq", "approval_id", "seq"),
+)
+"""The ledger: one row for everything that happened to an approval, numbered without gaps, each with the hash of the
+one before. Triggers refuse every change of a row. `body` is canonical JSON without secrets."""
+
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("approval_id", String, primary_key=True),
+    Column("first_seq", _SEQ, nullable=False),
+    Column("last_seq", _SEQ, nullable=False),
+    _text("tool_id"),
+    _text("project_id"),
+    _text("state"),
+    Column("on_dashboard", Integer, nullable=False),
+    _text("holder"),
+    Column("request", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("ended_reason", Text, nullable=False),
+    _text("expires_at"),
+    _text("updated_at"),
+    Index("uq_approvals_first_seq", "first_seq", unique=True),
+    Index("ix_approvals_project_id_first_seq", "project_id", "first_seq"),
+    Index("ix_approvals_open", "state", "first_seq", sqlite_where=_OPEN, postgresql_where=_OPEN),
+)
+"""What the events amount to, written with them. `request` and `decision` are JSON; secrets in their arguments are kept
+only until the approval ends. `holder` is the process that waits for it or runs it."""
+
+IDEMPOTENT_WRITES = Table(
+    "idempotent_writes",
+    METADATA,
+    Column("actor_id", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    _text("digest"),
+    _text("call_id"),
+    _text("state"),
+    _text("holder"),
+    Column("result", Text, nullable=False),
+    _text("updated_at"),
+    Index("ix_idempotent_writes_updated_at", "updated_at"),
+)
+"""Writes that carried a key of their caller's, and their results. `state` is waiting, running or done."""
