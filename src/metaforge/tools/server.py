@@ -239,9 +239,11 @@ class McpToolServer:
 
         self._emit = emit
         self._home = os.getcwd()
-        self.warm_up()
         # What a kernel brings stays: looking through it for garbage again and again finds nothing.
+        gc.disable()
+        self.warm_up()
         gc.freeze()
+        gc.enable()
         emit(jsonrpc.notification("worker/ready", {"adapter_id": self.adapter_id, "version": self.version}))
         with asyncio.Runner() as runner:
             drive = runner.run if self._may_wait() else _drive

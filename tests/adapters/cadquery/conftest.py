@@ -43,7 +43,10 @@ class Bench:
 
 @pytest.fixture(scope="session")
 def server() -> CadQueryServer:
-    return CadQueryServer()
+    made = CadQueryServer()
+    # As in a worker: what the kernel's library does not need for a part is not loaded.
+    made.warm_up()
+    return made
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from pathlib import Path
 
 def warm_up() -> None:
     """Load the kernel and everything that a first part touches, and write one part to a throw-away folder."""
-    import cadquery  # noqa: F401 - the slow import
+    from metaforge.adapters.cadquery.postponed import import_cadquery
 
+    import_cadquery()
     from metaforge.adapters.cadquery import create
     from metaforge.tools.context import ToolContext
 
