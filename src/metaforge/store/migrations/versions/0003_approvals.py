@@ -11,6 +11,7 @@ depends_on = None
 _SEQ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _OPEN = sa.text("state in ('awaiting_approval', 'approved', 'running')")
 _REFUSAL = "approval_events is append-only"
+_REFUSE_SQLITE = f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
 
 
 def upgrade() -> None:
@@ -68,15 +69,12 @@ def upgrade() -> None:
 def _guards() -> tuple[str, ...]:
     """Return what makes the database itself refuse to change or remove an event."""
     if op.get_bind().dialect.name == "sqlite":
-        return tuple(
-            f"CREATE TRIGGER approval_events_no_{change} BEFORE {change.upper()} ON approval_events "
-            f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
-            for change in ("update", "delete")
-        ) + (
+        return (
+            f"CREATE TRIGGER approval_events_no_update BEFORE UPDATE ON approval_events {_REFUSE_SQLITE}",
+            f"CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events {_REFUSE_SQLITE}",
             # `insert or replace` removes a row without asking the trigger above.
             "CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events "
-            "WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) "
-            f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
+            f"WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) {_REFUSE_SQLITE}",
         )
     return (
         "CREATE FUNCTION refuse_change_of_approval_events() RETURNS trigger LANGUAGE plpgsql AS "
