@@ -199,14 +199,41 @@ def test_an_upgrade_that_dies_half_way_leaves_nothing_and_the_next_one_finishes(
     assert schema.version_of(path) == schema.HEAD
 
 
-def test_calls_that_an_older_version_recorded_are_there_after_the_upgrade(tmp_path: Path) -> None:
-    path = tmp_path / "metaforge.db"
+def made_by_version(path: Path, version: str) -> Path:
     engine = sqlite_engine(path, begin="immediate")
     with engine.begin() as connection:
         config = alembic_config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        command.upgrade(config, version)
     engine.dispose()
+    return path
+
+
+def test_the_events_of_calls_keep_their_session_and_number_over_the_upgrade(tmp_path: Path) -> None:
+    path = made_by_version(tmp_path / "metaforge.db", "0003")
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.execute("pragma journal_mode = wal")
+        old.execute("insert into sessions values ('s', '', '', '', '', '', 'active', '', 1, '', '', 2, 'x', 'x', '')")
+        for call_id in ("c1", "c2"):
+            old.execute(
+                "insert into calls (call_id, tool_id, status, started_at, session_id, record) "
+                "values (?, 't', 'ok', 'x', '', '{}')",
+                (call_id,),
+            )
+        for seq, event_id, call_id in ((1, "c1", "c1"), (2, "e1", "c1")):
+            old.execute(
+                "insert into session_events values ('s', ?, ?, 'action', 'm', '{}', ?, 'a', 'x')",
+                (seq, event_id, call_id),
+            )
+    schema.prepare(path)
+    with closing(sqlite3.connect(path)) as new:
+        calls = new.execute("select call_id, work_session_id, event_seq from calls order by call_id").fetchall()
+        assert calls == [("c1", "s", 1), ("c2", "", 0)]
+        assert new.execute("select seq, event_id from session_events").fetchall() == [(2, "e1")]
+
+
+def test_calls_that_an_older_version_recorded_are_there_after_the_upgrade(tmp_path: Path) -> None:
+    path = made_by_version(tmp_path / "metaforge.db", "0001")
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.execute("pragma journal_mode = wal")
         old.execute(

@@ -112,7 +112,10 @@ def _caller_json(caller: Caller) -> bytes:
     """Return a caller as JSON, written once for each: one caller makes many calls."""
     kept: bytes | None = caller.__dict__.get(_CALLER_JSON)
     if kept is None:
-        body = {each.name: str(getattr(caller, each.name))[:MAX_NAME_CHARS] for each in fields(caller)}
+        values = {each.name: getattr(caller, each.name) for each in fields(caller)}
+        body = {
+            name: value if isinstance(value, bool) else str(value)[:MAX_NAME_CHARS] for name, value in values.items()
+        }
         kept = caller.__dict__[_CALLER_JSON] = _dumps(body)
     return kept
 

@@ -60,6 +60,29 @@ class CallLog:
             query = query.where(CALLS.c.started_at >= _utc(since))
         return self._records(query.limit(min(max(limit, 1), MAX_LIMIT)))
 
+    def calls_of_session(self, work_session_id: str, limit: int = 50, offset: int = 0) -> list[CallRecord]:
+        """Return calls that are events of a work session, in the session's order.
+
+        Args:
+            work_session_id: the session.
+            limit: how many, 1 to 1000.
+            offset: how many to skip.
+
+        Raises:
+            StoreUnavailable: the database cannot be read.
+        """
+        from sqlalchemy import select
+
+        from metaforge.store.tables import CALLS
+
+        # The condition on the empty name lets the database use the index of calls that belong to a session.
+        query = (
+            select(CALLS.c.record)
+            .where(CALLS.c.work_session_id == work_session_id, CALLS.c.work_session_id != "")
+            .order_by(CALLS.c.event_seq)
+        )
+        return self._records(query.limit(min(max(limit, 1), MAX_LIMIT)).offset(offset))
+
     def get_call(self, call_id: str) -> CallRecord:
         """Return one call.
 

@@ -1,71 +1,29 @@
-"""Put journal lines into an SQLite database: one statement a batch, nothing but the standard library."""
+"""Put journal lines into an SQLite database, with nothing but the standard library.
+
+A statement stores many rows: the interpreter waits for nobody else's turn between them, and the event loop's thread
+goes on meanwhile.
+"""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Protocol
+from itertools import chain
+from typing import Any, Protocol
 
+from metaforge.record.entries import CALL_COLUMNS, SESSION_COLUMNS, Entries, Row, SessionPart
 from metaforge.store.database import Database
 
-_TAKE_APART = """
-    create temp table if not exists batch (
-        key integer primary key, call_id text, tool_id text, status text, started_at text, client_session_id text,
-        work_session_id text, project_id text, author text, client_name text, message text, duration_ms real,
-        record text
-    )
-"""
-_BATCH = """
-    insert into temp.batch
-    select key, json_extract(value, '$.call_id'), json_extract(value, '$.tool_id'), json_extract(value, '$.status'),
-           json_extract(value, '$.started_at'), json_extract(value, '$.caller.session_id'),
-           json_extract(value, '$.work_session_id'), coalesce(json_extract(value, '$.project_id'), ''),
-           json_extract(value, '$.caller.actor_id'), json_extract(value, '$.caller.client_name'),
-           coalesce(nullif(json_extract(value, '$.summary'), ''), json_extract(value, '$.error_message'),
-                    json_extract(value, '$.tool_id') || ' ' || json_extract(value, '$.status')),
-           json_extract(value, '$.duration_ms'), value
-    from json_each(?)
-"""
-"""Each record is taken apart once; the statements after it read columns."""
+_STEPS = (100, 10, 1)
+"""How many rows one statement takes: few statements stay prepared, and the largest has fewer than 999 parameters."""
+_PORTION_COUNT = 200
+"""Lines that are taken apart in one go: the event loop's thread waits for that long."""
 
-_CALLS = """
-    insert into calls (call_id, tool_id, status, started_at, session_id, record)
-    select call_id, tool_id, status, started_at, client_session_id, record from temp.batch where true order by key
-    on conflict (call_id) do nothing
+_FILES = "insert into call_files (sha256, call_id, direction) values (?, ?, ?) on conflict do nothing"
+_COUNT_IN = f"""
+    insert into sessions ({SESSION_COLUMNS}) values ({", ".join("?" * (SESSION_COLUMNS.count(",") + 1))})
+    on conflict (session_id) do update set event_count = event_count + excluded.event_count,
+                                           last_event_at = max(last_event_at, excluded.last_event_at)
 """
-_FILES = """
-    insert into call_files (sha256, call_id, direction)
-    select json_extract(file.value, '$.sha256'), call_id, {direction!r}
-    from temp.batch, json_each(record, {path!r}) as file where true
-    on conflict do nothing
-"""
-_SESSIONS = """
-    insert into sessions (session_id, project_id, client_session_id, agent_code, task_type, title, status, summary,
-                          implicit, author, client_name, event_count, started_at, last_event_at, completed_at)
-    select work_session_id, project_id, client_session_id, '', '', '', 'active', '', 1, author, client_name, 0,
-           started_at, started_at, ''
-    from temp.batch where work_session_id is not null order by key
-    on conflict (session_id) do nothing
-"""
-_EVENTS = """
-    insert into session_events (session_id, seq, event_id, type, message, data, call_id, author, at)
-    select session_id, event_count + row_number() over (partition by session_id order by key), call_id,
-           case batch.status when 'ok' then 'action' else 'error' end, message,
-           json_object('tool_id', tool_id, 'status', batch.status, 'duration_ms', duration_ms, 'captured_by', 'server'),
-           call_id, batch.author, batch.started_at
-    from (select *, min(key) from temp.batch group by call_id) as batch
-    join sessions on session_id = work_session_id
-    where not exists (select 1 from session_events where event_id = batch.call_id)
-    on conflict (event_id) do nothing
-"""
-_COUNTS = """
-    update sessions set
-        event_count = (select max(seq) from session_events where session_events.session_id = sessions.session_id),
-        last_event_at = max(last_event_at, (select max(batch.started_at) from temp.batch as batch
-                                            where work_session_id = sessions.session_id))
-    where session_id in (select work_session_id from temp.batch)
-"""
-_INPUTS = _FILES.format(direction="input", path="$.inputs")
-_ARTEFACTS = _FILES.format(direction="artefact", path="$.artefacts")
 
 
 class RowWriter(Protocol):
@@ -105,22 +63,11 @@ class SqliteRowWriter:
             sqlite3.Error: the database refuses; nothing of the batch is stored.
             StoreUnavailable: it cannot be opened.
         """
-        connection = self._open()
-        damaged: list[bytes] = []
-        connection.execute("begin immediate")
         try:
-            try:
-                _insert(connection, lines)
-            except (UnicodeDecodeError, sqlite3.Error) as fault:
-                if not _blames_a_line(fault):
-                    raise
-                damaged = _insert_singly(connection, lines)
-            connection.execute("commit")
-        except sqlite3.Error:
-            with suppress(sqlite3.Error):
-                connection.execute("rollback")
-            raise
-        return damaged
+            return self._write(lines, _insert)
+        except sqlite3.IntegrityError:
+            # A journal that a process left behind half stored: rare, and worth a look-up only then.
+            return self._write(lines, _insert_unknown)
 
     def settle(self) -> None:
         """Sync what was written to disk, before the journal that still has it is given up."""
@@ -133,43 +80,51 @@ class SqliteRowWriter:
         if connection is not None:
             connection.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _write(self, lines: Sequence[bytes], insert: Any) -> list[bytes]:
         if self._connection is None:
             self._connection = self._database.record_connection()
-            self._connection.execute("pragma temp_store = memory")
-            self._connection.execute(_TAKE_APART)
-        return self._connection
-
-
-def _insert(connection: sqlite3.Connection, lines: Sequence[bytes]) -> None:
-    array = (b"[" + b",".join(lines) + b"]").decode()
-    connection.execute("delete from temp.batch")
-    connection.execute(_BATCH, (array,))
-    connection.execute(_CALLS)
-    if '"sha256"' in array:
-        connection.execute(_INPUTS)
-        connection.execute(_ARTEFACTS)
-    if '"work_session_id"' in array:
-        connection.execute(_SESSIONS)
-        connection.execute(_EVENTS)
-        connection.execute(_COUNTS)
-
-
-def _insert_singly(connection: sqlite3.Connection, lines: Sequence[bytes]) -> list[bytes]:
-    """Store what can be stored; a statement that fails undoes itself alone."""
-    damaged: list[bytes] = []
-    for line in lines:
+        connection = self._connection
+        damaged: list[bytes] = []
+        connection.execute("begin immediate")
         try:
-            _insert(connection, [line])
-        except (UnicodeDecodeError, sqlite3.Error) as fault:
-            if not _blames_a_line(fault):
-                raise
-            damaged.append(line)
-    return damaged
+            for start in range(0, len(lines), _PORTION_COUNT):
+                entries = Entries(lines[start : start + _PORTION_COUNT])
+                insert(connection, entries)
+                damaged += entries.damaged
+            connection.execute("commit")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("rollback")
+            raise
+        return damaged
 
 
-def _blames_a_line(fault: Exception) -> bool:
-    """Whether the content is at fault (torn, no record) rather than the database (full, locked, read-only)."""
-    if isinstance(fault, UnicodeDecodeError | sqlite3.IntegrityError):
-        return True
-    return isinstance(fault, sqlite3.OperationalError) and "JSON" in str(fault)
+def _insert(connection: sqlite3.Connection, entries: Entries) -> None:
+    """Store calls that are new; raises IntegrityError where one is not."""
+
+    def count_in(part: SessionPart) -> int:
+        connection.execute(_COUNT_IN, part.new_row())
+        counted = connection.execute("select event_count from sessions where session_id = ?", (part.session_id,))
+        return int(counted.fetchone()[0])
+
+    entries.number(count_in)
+    for rows in _portions(entries.calls):
+        row = f"({', '.join('?' * len(rows[0]))})"
+        statement = f"insert into calls ({CALL_COLUMNS}) values {', '.join([row] * len(rows))}"
+        connection.execute(statement, tuple(chain.from_iterable(rows)))
+    if entries.files:
+        connection.executemany(_FILES, entries.files)
+
+
+def _insert_unknown(connection: sqlite3.Connection, entries: Entries) -> None:
+    there = "select 1 from calls where call_id = ?"
+    entries.leave_out(call_id for call_id in entries.call_ids if connection.execute(there, (call_id,)).fetchone())
+    _insert(connection, entries)
+
+
+def _portions(rows: list[Row]) -> Iterator[list[Row]]:
+    start = 0
+    for step in _STEPS:
+        while len(rows) - start >= step:
+            yield rows[start : start + step]
+            start += step

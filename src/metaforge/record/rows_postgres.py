@@ -4,21 +4,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from metaforge.record.events_postgres import Event, event_of, write_events
+from metaforge.record.entries import CALL_COLUMNS, SESSION_COLUMNS, Entries, SessionPart
 from metaforge.store import postgres
 from metaforge.store.database import Database, StoreUnavailable
 
 if TYPE_CHECKING:
     import psycopg
 
-_CALLS = """
-    insert into calls (call_id, tool_id, status, started_at, session_id, record) values (%s, %s, %s, %s, %s, %s)
-    on conflict (call_id) do nothing
-"""
+_CALLS = f"insert into calls ({CALL_COLUMNS}) values (%s, %s, %s, %s, %s, %s, %s, %s)"
+_KNOWN = "select call_id from calls where call_id = any(%s)"
 _FILES = "insert into call_files (sha256, call_id, direction) values (%s, %s, %s) on conflict do nothing"
-_DIRECTIONS = {"inputs": "input", "artefacts": "artefact"}
+_COUNT_IN = f"""
+    insert into sessions ({SESSION_COLUMNS}) values ({", ".join(["%s"] * (SESSION_COLUMNS.count(",") + 1))})
+    on conflict (session_id) do update
+        set event_count = sessions.event_count + excluded.event_count,
+            last_event_at = greatest(sessions.last_event_at, excluded.last_event_at)
+    returning event_count
+"""
+"""Keeps the session's row until the commit, so that nobody else gives out the same numbers."""
 
 
 class PostgresRowWriter:
@@ -40,26 +43,10 @@ class PostgresRowWriter:
         Raises:
             StoreUnavailable: the database refuses; the batch can be sent again.
         """
-        calls: list[tuple[str, ...]] = []
-        files: list[tuple[str, ...]] = []
-        events: list[Event] = []
-        damaged: list[bytes] = []
-        for line in lines:
-            # Taken apart here and not by the server, whose JSON has no U+0000.
-            try:
-                record = orjson.loads(line)
-                call, used = _rows(record, line)
-                event = event_of(record)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                damaged.append(line)
-            else:
-                calls.append(call)
-                files += used
-                if event is not None:
-                    events.append(event)
-        if calls:
-            self._insert(calls, files, events)
-        return damaged
+        entries = Entries(lines)
+        if entries.calls:
+            self._insert(entries)
+        return entries.damaged
 
     def settle(self) -> None:
         """Do nothing: every batch was on the server's disk when it was written."""
@@ -70,17 +57,12 @@ class PostgresRowWriter:
         if connection is not None:
             connection.close()
 
-    def _insert(
-        self, calls: Sequence[tuple[str, ...]], files: Sequence[tuple[str, ...]], events: Sequence[Event]
-    ) -> None:
+    def _insert(self, entries: Entries) -> None:
         connection = self._open()
         try:
             with postgres.explained(self._database.url), connection.cursor() as cursor:
                 cursor.execute("begin")
-                cursor.executemany(_CALLS, calls)
-                if files:
-                    cursor.executemany(_FILES, files)
-                write_events(cursor, events)
+                _store(cursor, entries)
                 cursor.execute("commit")
         except StoreUnavailable:
             import psycopg
@@ -97,26 +79,17 @@ class PostgresRowWriter:
         return self._connection
 
 
-def _rows(record: dict[str, Any], line: bytes) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the row of a record in `calls`, and those of its files.
+def _store(cursor: "psycopg.Cursor[Any]", entries: Entries) -> None:
+    def count_in(part: SessionPart) -> int:
+        cursor.execute(_COUNT_IN, part.new_row())
+        row = cursor.fetchone()
+        assert row is not None
+        return int(row[0])
 
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is no record.
-    """
-    call_id = _text(record["call_id"])
-    call: tuple[str, ...] = (
-        call_id, _text(record["tool_id"]), _text(record["status"]), _text(record["started_at"]),
-        _text(record["caller"]["session_id"]), line.decode(),
-    )  # fmt: skip
-    files: list[tuple[str, ...]] = [
-        (_text(file["sha256"]), call_id, direction)
-        for name, direction in _DIRECTIONS.items()
-        for file in record.get(name, ())
-    ]
-    return call, files
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a text, found {value!r}")
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    cursor.execute(_KNOWN, (entries.call_ids,))
+    entries.leave_out(row[0] for row in cursor.fetchall())
+    entries.number(count_in)
+    if entries.calls:
+        cursor.executemany(_CALLS, entries.calls)
+    if entries.files:
+        cursor.executemany(_FILES, entries.files)

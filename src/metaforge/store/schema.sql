@@ -10,7 +10,7 @@ CREATE TABLE calls (
     status VARCHAR NOT NULL,
     started_at VARCHAR NOT NULL,
     session_id VARCHAR NOT NULL,
-    record TEXT NOT NULL,
+    record TEXT NOT NULL, work_session_id VARCHAR DEFAULT '' NOT NULL, event_seq INTEGER DEFAULT '0' NOT NULL,
     CONSTRAINT pk_calls PRIMARY KEY (seq)
 );
 CREATE UNIQUE INDEX uq_calls_call_id ON calls (call_id);
@@ -247,4 +247,5 @@ CREATE INDEX ix_idempotent_writes_updated_at ON idempotent_writes (updated_at);
 CREATE TRIGGER approval_events_no_update BEFORE UPDATE ON approval_events BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
-INSERT INTO alembic_version (version_num) VALUES ('0003');
+CREATE INDEX ix_calls_work_session_id_event_seq ON calls (work_session_id, event_seq) WHERE work_session_id != '';
+INSERT INTO alembic_version (version_num) VALUES ('0004');

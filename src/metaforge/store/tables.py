@@ -18,6 +18,7 @@ METADATA = MetaData(
 
 _SEQ = BigInteger().with_variant(Integer(), "sqlite")
 _IN_A_RUN = text("change_set != ''")
+_IN_A_SESSION = text("work_session_id != ''")
 _OPEN = text("state in ('awaiting_approval', 'approved', 'running')")
 
 
@@ -35,10 +36,20 @@ CALLS = Table(
     _text("started_at"),
     _text("session_id"),
     Column("record", Text, nullable=False),
+    Column("work_session_id", String, nullable=False, server_default=""),
+    Column("event_seq", Integer, nullable=False, server_default="0"),
     Index("uq_calls_call_id", "call_id", unique=True),
     Index("ix_calls_started_at", "started_at"),
+    Index(
+        "ix_calls_work_session_id_event_seq",
+        "work_session_id",
+        "event_seq",
+        sqlite_where=_IN_A_SESSION,
+        postgresql_where=_IN_A_SESSION,
+    ),
 )
-"""`record` is the whole call record as JSON; the other columns are what it is looked up by."""
+"""`record` is the whole call record as JSON; the other columns are what it is looked up by. A call is an event of its
+work session, numbered `event_seq` there beside those of `session_events`."""
 
 CALL_FILES = Table(
     "call_files",

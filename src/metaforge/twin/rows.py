@@ -125,3 +125,17 @@ def event_of(row: Row) -> SessionEvent:
     """Make an event of EVENT_COLUMNS."""
     session_id, seq, event_id, kind, message, data, call_id, author, at = row
     return SessionEvent(session_id, seq, event_id, kind, message, load(data), call_id, author, at)
+
+
+def event_of_call(row: Row) -> SessionEvent:
+    """Make an event of a call's work session, its number there and its record."""
+    session_id, seq, text = row
+    record = load(text)
+    call_id, tool_id, status = record["call_id"], record["tool_id"], record["status"]
+    data = {
+        "tool_id": tool_id, "status": status, "duration_ms": record.get("duration_ms"), "captured_by": "server"
+    }  # fmt: skip
+    message = record.get("summary") or record.get("error_message") or f"{tool_id} {status}"
+    kind = "action" if status == "ok" else "error"
+    author = record["caller"]["actor_id"]
+    return SessionEvent(session_id, seq, call_id, kind, message, data, call_id, author, record["started_at"])

@@ -101,6 +101,22 @@ def get(view: "View", session_id: str) -> Session:
     return rows.session_of(row)
 
 
+def listed(view: "View", project_id: str, status: str, limit: int, offset: int) -> tuple[list[Session], int]:
+    """Return a part of the sessions, the latest first, and how many there are.
+
+    Args:
+        view: of any reader.
+        project_id: of this project only; empty for all.
+        status: active, completed or failed; empty for all.
+        limit: at most so many.
+        offset: how many to skip.
+    """
+    where, values = "(? = '' or project_id = ?) and (? = '' or status = ?)", (project_id, project_id, status, status)
+    query = f"select {rows.SESSION_COLUMNS} from sessions where {where} order by session_id desc limit ? offset ?"
+    found = [rows.session_of(row) for row in view.transaction.rows(query, *values, limit, offset)]
+    return found, int(view.transaction.value(f"select count(*) from sessions where {where}", *values))
+
+
 def latest_of_client(view: "View", client_session_id: str) -> Session | None:
     """Return the active session that a client's connection started last, or None."""
     row = view.transaction.row(
@@ -112,9 +128,18 @@ def latest_of_client(view: "View", client_session_id: str) -> Session | None:
 
 
 def events(view: "View", session_id: str, after_seq: int = 0, limit: int = 1000) -> list[SessionEvent]:
-    """Return events of a session in their order."""
-    query = f"select {rows.EVENT_COLUMNS} from session_events where session_id = ? and seq > ? order by seq limit ?"
-    return [rows.event_of(row) for row in view.transaction.rows(query, session_id, after_seq, limit)]
+    """Return events of a session in their order: what was logged, and its calls."""
+    logged = f"select {rows.EVENT_COLUMNS} from session_events where session_id = ? and seq > ? order by seq limit ?"
+    # The condition on the empty name is what lets the database use the index of calls that belong to a session.
+    called = (
+        "select work_session_id, event_seq, record from calls "
+        "where work_session_id = ? and work_session_id != '' and event_seq > ? order by event_seq limit ?"
+    )
+    found = [
+        *(rows.event_of(row) for row in view.transaction.rows(logged, session_id, after_seq, limit)),
+        *(rows.event_of_call(row) for row in view.transaction.rows(called, session_id, after_seq, limit)),
+    ]
+    return sorted(found, key=lambda event: event.seq)[:limit]
 
 
 def _not_active(view: "View", session_id: str) -> ToolError:
