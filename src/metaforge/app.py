@@ -283,6 +283,11 @@ class App:
         caller = invocation.caller
         return await self.health(ClientInfo(caller.client_name, caller.client_version))
 
+    def request_state_key(self) -> bytes:
+        from metaforge.store.secret import kept_secret
+
+        return kept_secret(self.home / "keys" / "request-state")
+
     def client_ready(self) -> None:
         if self.settings.prestart and not self._client_ready:
             self._client_ready = True

@@ -190,6 +190,9 @@ class TinyService:
             return [ResourceContent(uri, "text/plain", b"hello"), ResourceContent(uri, "model/step", b"\xff\x00")]
         raise ResourceNotFound(f"There is no {uri}", uri=uri)
 
+    def request_state_key(self) -> bytes:
+        return b"k" * 32
+
     def client_ready(self) -> None:
         self.ready_count += 1
 

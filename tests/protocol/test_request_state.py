@@ -75,3 +75,18 @@ def test_states_that_nobody_brings_back_do_not_pile_up(states):
     assert len(states._outstanding) <= 4096
     states.issue(CALL, {}, now=11)
     assert len(states._outstanding) == 1
+
+
+def test_any_process_with_the_key_takes_back_a_shared_state_until_its_time(states):
+    state = states.issue_shared(CALL, {"carried": {"approval": "run_1"}}, until=100.0)
+    other = RequestStates(b"k" * 32)
+
+    first, again = other.redeem(state, CALL, 0, time_of_day=99.0), states.redeem(state, CALL, 0, time_of_day=99.0)
+    assert first["carried"] == {"approval": "run_1"}
+    assert first["nonce"] == again["nonce"], "who acts on it tells by the nonce that it was used"
+    with pytest.raises(BadRequestState):
+        other.redeem(state, CALL, 0, time_of_day=100.0)
+    with pytest.raises(BadRequestState):
+        other.redeem(state, bind("tools/call", "tiny.ask", {"a": 2}, "local"), 0, time_of_day=99.0)
+    with pytest.raises(BadRequestState):
+        RequestStates(b"other" * 8).redeem(state, CALL, 0, time_of_day=99.0)

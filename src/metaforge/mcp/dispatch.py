@@ -1,7 +1,6 @@
 """From a request to its answer, whatever transport and dialect it came by."""
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
@@ -38,7 +37,7 @@ class Dispatcher:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._listing = Listing(service)
-        self._states = RequestStates(os.urandom(32))
+        self._made_states: RequestStates | None = None
         self._server = server_info(service.version)
         self._is_client_ready = False
         listing = self._listing
@@ -132,10 +131,10 @@ class Dispatcher:
         try:
             if type(arguments) is not dict:
                 raise InvalidArguments('"arguments" must be an object of the tool\'s arguments by name')
-            answers = None
+            answers = carried = None
             if exchange.dialect is Dialect.STATELESS:
-                answers = self._redeem(exchange, tool_id, arguments)
-            peer = Peer(exchange, token, answers)
+                answers, carried = self._redeem(exchange, tool_id, arguments)
+            peer = Peer(exchange, token, answers, carried)
             try:
                 outcome = await self.service.call_tool(
                     tool_id,
@@ -217,24 +216,37 @@ class Dispatcher:
 
     # -- calls that pause for an answer (stateless) ----------------------------------------------------------------
 
-    def _redeem(self, exchange: Exchange, tool_id: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answers that a call brings with it, those of earlier rounds included."""
+    @property
+    def _states(self) -> RequestStates:
+        if self._made_states is None:
+            self._made_states = RequestStates(self.service.request_state_key())
+        return self._made_states
+
+    def _redeem(
+        self, exchange: Exchange, tool_id: str, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Return the answers that a call brings with it, those of earlier rounds included, and what was carried."""
         params = exchange.params
         state, responses = params.get("requestState"), params.get("inputResponses")
         if state is None and responses is None:
-            return None
+            return None, None
         binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
-        payload = self._states.redeem(state, binding, time.monotonic())
         if responses is not None and not isinstance(responses, dict):
             raise BadRequestState
+        payload = self._states.redeem(state, binding, time.monotonic(), time.time())
         key, answers = payload["key"], payload["answers"]
         if responses and key in responses:
             answers[key] = responses[key]
-        return dict(answers)
+        carried = payload.get("carried")
+        return dict(answers), None if carried is None else {**carried, "nonce": payload["nonce"]}
 
     def _pause(self, exchange: Exchange, pause: InputRequired, tool_id: str, arguments: dict[str, Any]) -> Message:
         binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
-        state = self._states.issue(binding, {"key": pause.key, "answers": pause.answers}, time.monotonic())
+        payload: dict[str, Any] = {"key": pause.key, "answers": pause.answers}
+        if pause.carried is None:
+            state = self._states.issue(binding, payload, time.monotonic())
+        else:
+            state = self._states.issue_shared(binding, {**payload, "carried": pause.carried}, pause.until)
         return jsonrpc.result(exchange.id, input_required_result(pause, state, self.service.version))
 
     # -- everything that is no call --------------------------------------------------------------------------------

@@ -39,15 +39,27 @@ class Peer:
         exchange: the call.
         token: the client's progress token, of whatever type, or None.
         answers: what was answered in earlier rounds of a stateless call, by question.
+        carried: what a stateless call brings back of what it was sent away with, signed by us.
     """
 
-    __slots__ = ("_answers", "_asked_count", "_exchange", "_fraction", "_is_closed", "_open", "_token", "_withdrawing")
+    __slots__ = (
+        "_answers", "_asked_count", "_base", "_exchange", "_fraction", "_is_closed", "_open", "_token", "_withdrawing",
+        "carried",
+    )  # fmt: skip
 
-    def __init__(self, exchange: Exchange, token: Any = None, answers: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        token: Any = None,
+        answers: dict[str, Any] | None = None,
+        carried: dict[str, Any] | None = None,
+    ) -> None:
         self._exchange = exchange
         self._token = token
         self._answers = answers
+        self.carried = carried
         self._asked_count = 0
+        self._base = 0.0
         self._fraction = -1.0
         self._is_closed = False
         self._open: list[tuple[str, asyncio.Future[Message], Channel]] = []
@@ -83,10 +95,27 @@ class Peer:
                 return
             fraction = before + (1.0 - before) * 1e-3
         self._fraction = fraction
-        params: dict[str, Any] = {"progressToken": self._token, "progress": fraction, "total": 1.0}
+        base = self._base
+        params: dict[str, Any] = {"progressToken": self._token, "progress": base + fraction, "total": base + 1.0}
         if message:
             params["message"] = message
         exchange.own.send(jsonrpc.notification("notifications/progress", params))
+
+    def report_waiting(self, elapsed_seconds: float, total_seconds: float, message: str) -> None:
+        """Report that the call waits and does no work yet; what it reports of its work later goes on from here."""
+        if self._is_closed:
+            return
+        exchange = self._exchange
+        if exchange.dialect is Dialect.LEGACY:
+            exchange.own.send(legacy.progress(exchange.id, 0.0, message))
+        elif self._token is not None:
+            self._base = max(elapsed_seconds, self._base + 0.001 if self._fraction >= 0 else 0.0)
+            self._fraction = 0.0
+            params = {
+                "progressToken": self._token, "progress": self._base, "total": max(total_seconds, self._base),
+                "message": message,
+            }  # fmt: skip
+            exchange.own.send(jsonrpc.notification("notifications/progress", params))
 
     async def log(self, level: str, data: Any) -> None:
         """Send the client a log line, if it wants lines of this level.
@@ -120,10 +149,34 @@ class Peer:
             QuestionWithdrawn: `withdraw` was called.
             InputRequired: the call must be sent again with the answer; let it pass.
         """
-        params = {"mode": "form", "message": message, "requestedSchema": schema}
+        params = _form(message, schema)
         if self._exchange.client.session.hello.revision < "2025-11-25":
             del params["mode"]
         return await self._request("elicitation/create", params, "elicitation")
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether a question ends the request, which is sent again with the answer."""
+        return self._exchange.dialect is Dialect.STATELESS
+
+    def brought(self, key: str) -> dict[str, Any] | None:
+        """Return the answer that a call brought to a question it was sent away with by `send_away`."""
+        answer = (self._answers or {}).get(key)
+        return answer if isinstance(answer, dict) else None
+
+    def send_away(
+        self, key: str, message: str, schema: dict[str, Any], carried: dict[str, Any], until: float
+    ) -> InputRequired:
+        """Return what to raise for the call to be sent again with the answer to a question.
+
+        Args:
+            key: names the question.
+            message, schema: as `ask` takes them.
+            carried: comes back, signed, as `carried`; using it once is the asker's care.
+            until: the time of day, in seconds since the epoch, from which on it is refused.
+        """
+        question = {"method": "elicitation/create", "params": _form(message, schema)}
+        return InputRequired(key, question, self._answers or {}, carried, until)
 
     async def sample(self, params: dict[str, Any]) -> dict[str, Any]:
         """Let the client's model complete something.
@@ -218,6 +271,10 @@ class Peer:
         meta = exchange.params.get("_meta")
         level = meta.get(LOG_LEVEL_KEY) if isinstance(meta, dict) else None
         return level if level in LOG_LEVELS else None
+
+
+def _form(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"mode": "form", "message": message, "requestedSchema": schema}
 
 
 def _result_of(answer: Message, method: str) -> dict[str, Any]:

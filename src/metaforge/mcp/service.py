@@ -77,6 +77,10 @@ class Service(Protocol):
         """Raises ResourceNotFound or ResourceUnreadable."""
         ...
 
+    def request_state_key(self) -> bytes:
+        """The secret that a `requestState` is signed with: the same in every process that shares this one's data."""
+        ...
+
     def client_ready(self) -> None:
         """A client finished its handshake: start workers in the background."""
         ...

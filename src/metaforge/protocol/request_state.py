@@ -32,7 +32,7 @@ class RequestStates:
     """Issues states and takes each back once.
 
     Args:
-        key: the secret they are signed with; a new one for each process.
+        key: the secret they are signed with; the same in all processes that take back each other's.
     """
 
     def __init__(self, key: bytes, ttl_seconds: float = TTL_SECONDS) -> None:
@@ -52,8 +52,23 @@ class RequestStates:
         body = orjson.dumps({"nonce": nonce, "payload": payload})
         return base64.urlsafe_b64encode(self._sign(body, binding) + body).decode()
 
-    def redeem(self, state: Any, binding: bytes, now: float) -> dict[str, Any]:
-        """Return the payload of a state, which is then used up.
+    def issue_shared(self, binding: bytes, payload: Mapping[str, Any], until: float) -> str:
+        """Return a state that any process with the key takes back.
+
+        Whoever acts on the payload sees to it that this happens once, by the `nonce` that `redeem` adds to it.
+
+        Args:
+            until: the time of day, in seconds since the epoch, from which on it is refused.
+        """
+        body = orjson.dumps({"nonce": secrets.token_hex(16), "payload": payload, "until": until})
+        return base64.urlsafe_b64encode(self._sign(body, binding) + body).decode()
+
+    def redeem(self, state: Any, binding: bytes, now: float, time_of_day: float = 0.0) -> dict[str, Any]:
+        """Return the payload of a state, which is then used up; a shared one with its `nonce`.
+
+        Args:
+            now: seconds on a monotonic clock.
+            time_of_day: seconds since the epoch, for shared states.
 
         Raises:
             BadRequestState: for every reason there is.
@@ -69,9 +84,13 @@ class RequestStates:
         if not hmac.compare_digest(signature, self._sign(body, binding)):
             raise BadRequestState
         told = orjson.loads(body)
+        payload: dict[str, Any] = told["payload"]
+        if "until" in told:
+            if time_of_day >= told["until"]:
+                raise BadRequestState
+            return {**payload, "nonce": told["nonce"]}
         if self._outstanding.pop(told["nonce"], None) is None:
             raise BadRequestState
-        payload: dict[str, Any] = told["payload"]
         return payload
 
     def _sign(self, body: bytes, binding: bytes) -> bytes:

@@ -55,13 +55,24 @@ class InputRequired(MetaForgeError):
         key: names the question in `inputRequests` and `inputResponses`.
         question: the request as it would have been sent in the handshake era: method and params.
         answers: what was answered in earlier rounds, by key.
+        carried: what comes back, signed, with the answer; whoever asked sees to it that it is used once.
+        until: the time of day, in seconds since the epoch, from which on what is carried is refused.
     """
 
-    def __init__(self, key: str, question: dict[str, Any], answers: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        key: str,
+        question: dict[str, Any],
+        answers: dict[str, Any],
+        carried: dict[str, Any] | None = None,
+        until: float = 0.0,
+    ) -> None:
         super().__init__(f"Waiting for the client's answer to {question.get('method')}")
         self.key = key
         self.question = question
         self.answers = answers
+        self.carried = carried
+        self.until = until
 
 
 class RoutingHeaders(NamedTuple):
