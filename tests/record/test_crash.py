@@ -22,7 +22,7 @@ sys.stdin.readline()
 """
 BUSY = """
 room.GATHER_SECONDS = 0.0005
-room.EMPTY_BYTES = 4096
+room.ROTATE_BYTES = 4096
 number = 0
 while True:
     recorder.append(record(f"{os.getpid()}-{number}"))

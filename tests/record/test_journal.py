@@ -125,20 +125,6 @@ def test_room_that_was_never_used_is_no_line_of_a_dead_process(mapped: Journal, 
     killed.close()
 
 
-def test_an_emptied_mapped_journal_starts_anew(mapped: Journal) -> None:
-    for _ in range(3):
-        for number in range(60):
-            mapped.append(b"%d " % number + b"x" * 100)
-        mapped.empty()
-        assert lines_of(mapped) == []
-        assert mapped.path.stat().st_size == 4096
-    mapped.append(b"next")
-    mapped.empty()
-    mapped.append(b"last")
-    assert lines_of(mapped) == [b"last"]
-    mapped.close()
-
-
 def test_a_journal_that_is_closed_keeps_no_room(mapped: Journal) -> None:
     mapped.append(b"x")
     mapped.close()

@@ -94,10 +94,10 @@ def test_a_call_that_ends_after_closing_is_kept_for_the_next_process(
     assert call_ids(home) == ["before", "after"]
 
 
-def test_a_long_journal_is_cut_back_once_it_is_stored(
+def test_a_long_journal_is_replaced_once_it_is_stored(
     home: Path, recorder: Recorder, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "EMPTY_BYTES", 1000)
+    monkeypatch.setattr(room, "ROTATE_BYTES", 1000)
     for number in range(20):
         recorder.append(make(str(number)))
     assert recorder.flush(30)
@@ -109,10 +109,10 @@ def test_a_long_journal_is_cut_back_once_it_is_stored(
     assert call_ids(home)[-1] == "next"
 
 
-def test_a_call_that_ends_while_the_journal_is_about_to_be_cut_back_stays_in_it(
+def test_a_call_that_ends_while_the_journal_is_replaced_is_kept(
     home: Path, recorder: Recorder, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "EMPTY_BYTES", 1)
+    monkeypatch.setattr(room, "ROTATE_BYTES", 1)
     late = ["late"]
 
     def settle(writer: SqliteRowWriter) -> None:

@@ -1,13 +1,13 @@
 """One call as it is kept: enough to cite a result as evidence, without secrets and of bounded size."""
 
 import hashlib
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import orjson
 
 from metaforge.telemetry.redaction import redact, redact_text
-from metaforge.tools.context import Artefact, Caller, Trust
+from metaforge.tools.context import Artefact, Caller, ServiceClaims, Trust
 
 MAX_ARGUMENTS_BYTES = 64 * 1024
 MAX_TEXT_CHARS = 4000
@@ -113,15 +113,21 @@ def _caller_json(caller: Caller) -> bytes:
     kept: bytes | None = caller.__dict__.get(_CALLER_JSON)
     if kept is None:
         values = {each.name: getattr(caller, each.name) for each in fields(caller)}
-        body = {
-            name: value if isinstance(value, bool) else str(value)[:MAX_NAME_CHARS] for name, value in values.items()
+        body: dict[str, Any] = {
+            name: value if isinstance(value, bool) else str(value)[:MAX_NAME_CHARS]
+            for name, value in values.items()
+            if name != "service"
         }
+        if caller.service is not None:
+            body["service"] = asdict(caller.service)
         kept = caller.__dict__[_CALLER_JSON] = _dumps(body)
     return kept
 
 
 def _caller(body: dict[str, Any]) -> Caller:
-    return Caller(**{**body, "trust": Trust(body.get("trust", Trust.UNTRUSTED))})
+    service = body.get("service")
+    told = ServiceClaims(**service) if isinstance(service, dict) else None
+    return Caller(**{**body, "trust": Trust(body.get("trust", Trust.UNTRUSTED)), "service": told})
 
 
 def _arguments_json(arguments: Any) -> bytes:

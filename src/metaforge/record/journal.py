@@ -1,4 +1,4 @@
-"""A process's own append-only file of call records, written before each answer and emptied into the database later.
+"""A process's own append-only file of call records, written before each answer and removed once they are stored.
 
 The file stays locked while its process lives, so that a journal nobody locks is a dead process's, whatever became of
 its process id. What a killed process wrote is in the page cache and survives it; a loss of power can cost the last
@@ -38,7 +38,7 @@ class Batch:
 
 
 class Journal:
-    """One open, locked journal file. Appending and emptying must be serialised by the caller."""
+    """One open, locked journal file. Appending must be serialised by the caller."""
 
     def __init__(self, path: Path, descriptor: int, *, mapped: bool = False) -> None:
         self.path = path
@@ -128,25 +128,13 @@ class Journal:
     def _read(self, offset: int) -> bytes:
         return os.pread(self._descriptor, min(READ_BYTES, max(self.size_bytes - offset, 0)), offset)
 
-    def empty(self) -> None:
-        """Forget everything in it: it is in the database."""
-        if self._map is None:
-            os.ftruncate(self._descriptor, 0)
-        elif len(self._map) > ROOM_BYTES:
-            self._map = None
-            os.ftruncate(self._descriptor, 0)
-            self._take_room(ROOM_BYTES)
-        else:
-            self._map[: self.size_bytes] = bytes(self.size_bytes)
-        self.size_bytes = 0
-
     def remove(self) -> None:
         """Delete the file, which is in the database, and unlock it."""
         self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Unlock it as it is: whoever starts next empties it."""
+        """Unlock it as it is: whoever starts next stores what it holds."""
         if self._map is not None:
             self._map = None
             os.ftruncate(self._descriptor, self.size_bytes)

@@ -20,10 +20,13 @@ from metaforge.telemetry import metrics
 from metaforge.telemetry.logs import event
 
 GATHER_SECONDS = 0.1
+BUSY_GATHER_SECONDS = 1.0
+BUSY_COUNT = 100
+"""After a pass of so many lines the next one gathers for longer: an index page is then written once for many calls."""
 CLOSE_SECONDS = 0.5
 FLUSH_SECONDS = 5.0
-EMPTY_BYTES = 1 << 20
-"""An emptied journal is cut back to nothing once it is this long."""
+ROTATE_BYTES = 8 << 20
+"""Once so much of a journal is stored, a new one begins; the old one goes when the database has all of it on disk."""
 MAX_SET_ASIDE_COUNT = 1000
 _RETRY_SECONDS = 5.0
 _BUSY_PATIENCE_COUNT = 20
@@ -58,6 +61,7 @@ class Recorder:
         self._pass_succeeded = True
         # The writer thread's own:
         self._drained_bytes = 0
+        self._drained_count = 0
         self._database_problem = ""
         self._failure_count = 0
         self._damaged_count = 0
@@ -188,6 +192,7 @@ class Recorder:
             with self._passed:
                 ticket = self._wanted_pass
             closing = self._closing
+            self._drained_count = 0
             succeeded = self._pass(writer)
             with self._passed:
                 self._done_pass, self._pass_succeeded = ticket, succeeded
@@ -199,8 +204,10 @@ class Recorder:
                 self._work.set()
 
     def _pause_seconds(self) -> float:
-        """Gather for a moment; after failures wait longer, up to 5 s."""
-        return min(GATHER_SECONDS * 2.0 ** min(self._failure_count, 8), _RETRY_SECONDS)
+        """Gather for a moment, for longer where there is much to gather; after failures wait up to 5 s."""
+        if self._failure_count:
+            return min(GATHER_SECONDS * 2.0 ** min(self._failure_count, 8), _RETRY_SECONDS)
+        return BUSY_GATHER_SECONDS if self._drained_count > BUSY_COUNT else GATHER_SECONDS
 
     def _pass(self, writer: RowWriter) -> bool:
         try:
@@ -246,15 +253,36 @@ class Recorder:
         journal = self._journal
         if journal is None:
             return
+        self._store(journal, writer)
+        if self._closing:
+            writer.settle()
+        elif self._drained_bytes >= ROTATE_BYTES and self._begin_another():
+            try:
+                self._store(journal, writer)
+                writer.settle()
+            except BaseException:
+                # Unlocked it counts as a dead process's, and is stored from its beginning.
+                journal.close()
+                raise
+            finally:
+                self._drained_bytes = 0
+            journal.remove()
+
+    def _store(self, journal: Journal, writer: RowWriter) -> None:
         for batch in journal.batches(self._drained_bytes):
             self._put_damaged(writer.write(batch.lines))
             self._drained_bytes = batch.end_offset
-        if self._closing or self._drained_bytes >= EMPTY_BYTES:
-            writer.settle()
-            with self._lock:
-                if self._drained_bytes == journal.size_bytes:
-                    journal.empty()
-                    self._drained_bytes = 0
+            self._drained_count += len(batch.lines)
+
+    def _begin_another(self) -> bool:
+        """Let calls be written to a new journal; without room for one the old one goes on."""
+        try:
+            following = Journal.create(self._folder)
+        except OSError:
+            return False
+        with self._lock:
+            self._journal = following
+        return True
 
     def _drain_set_aside(self, writer: RowWriter) -> None:
         with self._lock:
