@@ -134,6 +134,26 @@ def connect(url: str, *, autocommit: bool = True) -> "psycopg.Connection[Any]":
     )
 
 
+async def connect_to_listen(url: str) -> "psycopg.AsyncConnection[Any]":
+    """Open a connection that an event loop can wait on, for notifications.
+
+    Raises:
+        psycopg.Error: the server refuses.
+    """
+    import psycopg
+
+    return await psycopg.AsyncConnection.connect(
+        plain(url),
+        autocommit=True,
+        connect_timeout=_CONNECT_SECONDS,
+        options=_OPTIONS,
+        application_name="metaforge listens",
+        keepalives_idle=15,
+        keepalives_interval=5,
+        keepalives_count=3,
+    )
+
+
 def prepare(url: str) -> None:
     """Make the database ready, whatever its state and however many processes do so at once.
 
