@@ -258,6 +258,7 @@ class App:
         return [ResourceContent(uri, found.media_type, found.content)]
 
     async def health(self, client: ClientInfo) -> dict[str, Any]:
+        from metaforge.access.mode import auth_shown
         from metaforge.engine.sandbox import describe
         from metaforge.registry.rollup import roll_up
 
@@ -272,7 +273,7 @@ class App:
             self.registry,
             version=__version__,
             uptime_seconds=time.monotonic() - self._started,
-            auth="open" if not self.settings.api_key else "api_key",
+            auth=auth_shown(self.settings, over_stdio=self.over_stdio),
             client=_client_row(client),
             sandbox=describe(self.settings),
             problems=[problem for problem in problems if problem],

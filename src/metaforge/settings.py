@@ -150,11 +150,55 @@ class Settings:
     )
     auth_mode: str = _doc(
         "METAFORGE_AUTH_MODE",
-        "off or api_key. Off is allowed on loopback only. Default: api_key when a key is set.",
+        "off, api_key, oauth or api_key+oauth. Off is allowed on loopback only. "
+        "Default: what is set of METAFORGE_MCP_API_KEY and METAFORGE_OAUTH_ISSUER, else off.",
         "",
     )
     api_key: str = _doc("METAFORGE_MCP_API_KEY", "Bearer key that HTTP clients must send, and stdio must match.", "")
     client_key: str = _doc("METAFORGE_MCP_CLIENT_KEY", "The key a stdio client presents.", "")
+    service_key: str = _doc(
+        "METAFORGE_MCP_SERVICE_KEY",
+        "Secret of the worker that drives approved runs, at least 16 characters; not the bearer key. Default: no worker.",
+        "",
+    )
+    public_url: str = _doc(
+        "METAFORGE_PUBLIC_URL",
+        "The URL clients reach this server by where a proxy stands in front: https://forge.example.com, without /mcp.",
+        "",
+    )
+    trusted_proxies: tuple[str, ...] = _doc(
+        "METAFORGE_TRUSTED_PROXIES",
+        "Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
+        (),
+        _names,
+    )
+    session_secret: str = _doc(
+        "METAFORGE_SESSION_SECRET",
+        "What signs the sessions of people on the pages, at least 32 characters; the same for servers behind one URL. "
+        "Default: made once, below METAFORGE_HOME.",
+        "",
+    )
+    oauth_issuer: str = _doc(
+        "METAFORGE_OAUTH_ISSUER", "URL of the issuer whose access tokens (JWT) are taken, as in their `iss`.", ""
+    )
+    oauth_audience: tuple[str, ...] = _doc(
+        "METAFORGE_OAUTH_AUDIENCE",
+        "What `aud` of a token must hold, one of several by commas. Default: METAFORGE_PUBLIC_URL and /mcp.",
+        (),
+        _names,
+    )
+    oauth_jwks_url: str = _doc(
+        "METAFORGE_OAUTH_JWKS_URL", "Where the issuer's keys are. Default: where its metadata says.", ""
+    )
+    oauth_scopes: tuple[str, ...] = _doc(
+        "METAFORGE_OAUTH_SCOPES", "Scopes every token must carry, separated by commas. Default: none.", (), _names
+    )
+    oauth_approve_scope: str = _doc(
+        "METAFORGE_OAUTH_APPROVE_SCOPE",
+        "Scope a token must carry to decide approvals over the web, so that an agent's own token cannot; "
+        "`none`: every token may.",
+        "metaforge:approve",
+    )
     otlp_endpoint: str = _doc(
         "OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry collector; no spans are made without one.", ""
     )

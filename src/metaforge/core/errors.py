@@ -8,6 +8,7 @@
     │   ├── UnknownTool              -32601, -32602 in the stateless era
     │   ├── ToolUnavailable          -32003
     │   ├── NotApproved              -32001 with data.code approval_required
+    │   ├── ServiceRefused           -32001 with data.code service_*: not what the run may do
     │   ├── ResourceNotFound         -32002, -32602 in the stateless era
     │   ├── ResourceUnreadable       -32005
     │   ├── AuthDenied               -32007
@@ -84,6 +85,12 @@ class Quarantined(ToolUnavailable):
 
 
 class NotApproved(ProtocolError):
+    code = Code.TOOL_EXECUTION_ERROR
+
+
+class ServiceRefused(ProtocolError):
+    """`data`: tool_id, code (service_scope, service_other_project or service_refused), run_id, retryable."""
+
     code = Code.TOOL_EXECUTION_ERROR
 
 

@@ -67,8 +67,8 @@ def _settings(options: argparse.Namespace) -> "Settings":
 
 
 def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
+    from metaforge.access.mode import check_stdio_key
     from metaforge.app import App
-    from metaforge.mcp.access import check_stdio_key
     from metaforge.mcp.stdio import StdioServer
 
     settings = _settings(options)
@@ -80,8 +80,8 @@ def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
 
 
 def _run_http(options: argparse.Namespace) -> int:
+    from metaforge.access.judge import Access
     from metaforge.app import App
-    from metaforge.mcp.access import Access
     from metaforge.mcp.serve import listen, serve_http
 
     settings = _settings(options)

@@ -1,5 +1,7 @@
 """Clients: from what one said of itself to who it is for the application, and the table of HTTP sessions."""
 
+from typing import TYPE_CHECKING
+
 import orjson
 
 from metaforge.core.ids import new_session_id
@@ -9,15 +11,20 @@ from metaforge.protocol.handshake import Hello
 from metaforge.protocol.session import Session
 from metaforge.tools.context import Caller, Trust
 
+if TYPE_CHECKING:
+    from metaforge.access.identity import Identity
+
 MAX_SESSION_COUNT = 4096
 _REMEMBERED_COUNT = 256
 
 
-def make_client(hello: Hello, *, actor_id: str, trust: Trust, session_id: str) -> Client:
+def make_client(
+    hello: Hello, *, actor_id: str, trust: Trust, session_id: str, verified: bool = False, principal: str = ""
+) -> Client:
     """Return a client with its session and its names for the application."""
-    caller = Caller(actor_id, trust, hello.name, hello.version, session_id)
+    caller = Caller(actor_id, trust, hello.name, hello.version, session_id, verified)
     info = ClientInfo(hello.name, hello.version, hello.requested, hello.revision, hello.can("elicitation"))
-    return Client(Session(session_id, hello), caller, info)
+    return Client(Session(session_id, hello), caller, info, principal)
 
 
 class StatelessClients:
@@ -28,20 +35,31 @@ class StatelessClients:
             from anywhere, so that none can be told from another.
     """
 
-    def __init__(self, *, actor_id: str, trust: Trust, session_id: str = "") -> None:
+    def __init__(self, *, actor_id: str = "anonymous", trust: Trust = Trust.UNTRUSTED, session_id: str = "") -> None:
         self._actor_id = actor_id
         self._trust = trust
         self._session_id = session_id
-        self._known: dict[tuple[str, str, bytes], Client] = {}
+        self._known: dict[tuple[str, str, str, bytes], Client] = {}
 
-    def get(self, hello: Hello) -> Client:
-        """Return the client that says this of itself."""
-        key = hello.name, hello.version, orjson.dumps(hello.capabilities)
+    def get(self, hello: Hello, identity: "Identity | None" = None) -> Client:
+        """Return the client that says this of itself.
+
+        Args:
+            identity: whose credential came with it; None where all share one connection.
+        """
+        principal = identity.principal if identity is not None else ""
+        key = principal, hello.name, hello.version, orjson.dumps(hello.capabilities)
         client = self._known.get(key)
         if client is None:
             if len(self._known) >= _REMEMBERED_COUNT:
                 self._known.clear()
-            client = make_client(hello, actor_id=self._actor_id, trust=self._trust, session_id=self._session_id)
+            actor_id, trust, verified = self._actor_id, self._trust, False
+            if identity is not None:
+                actor_id, trust, verified = identity.actor_id, identity.trust, identity.verified
+            client = make_client(
+                hello, actor_id=actor_id, trust=trust, session_id=self._session_id,
+                verified=verified, principal=principal,
+            )  # fmt: skip
             self._known[key] = client
         return client
 
@@ -63,14 +81,18 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._clients)
 
-    def open(self, hello: Hello, *, actor_id: str, trust: Trust, now: float) -> Client | None:
+    def open(
+        self, hello: Hello, *, actor_id: str, trust: Trust, now: float, verified: bool = False, principal: str = ""
+    ) -> Client | None:
         """Return a new session's client; None when every session is at work and there is no room."""
         if len(self._clients) >= self._limit_count:
             idle = [session_id for session_id, client in self._clients.items() if not _is_busy(client)]
             if not idle:
                 return None
             self.end(min(idle, key=self._used_at.__getitem__))
-        client = make_client(hello, actor_id=actor_id, trust=trust, session_id=new_session_id())
+        client = make_client(
+            hello, actor_id=actor_id, trust=trust, session_id=new_session_id(), verified=verified, principal=principal
+        )
         self._clients[client.session.id] = client
         self._used_at[client.session.id] = now
         return client

@@ -140,7 +140,7 @@ class Dispatcher:
                     tool_id,
                     arguments,
                     call_id=call_id,
-                    caller=exchange.client.caller,
+                    caller=exchange.caller,
                     trace_id=trace if type(trace) is str else "",
                     progress=peer.progress if token is not None else None,
                     ask=peer,
@@ -166,7 +166,7 @@ class Dispatcher:
                 asked.tool_id,
                 asked.arguments,
                 call_id=call_id,
-                caller=exchange.client.caller,
+                caller=exchange.caller,
                 timeout_seconds=asked.timeout_seconds,
                 trace_id=asked.trace_id,
                 progress=peer.progress,
@@ -230,7 +230,7 @@ class Dispatcher:
         state, responses = params.get("requestState"), params.get("inputResponses")
         if state is None and responses is None:
             return None, None
-        binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
+        binding = bind(exchange.method, tool_id, arguments, exchange.client.principal)
         if responses is not None and not isinstance(responses, dict):
             raise BadRequestState
         payload = self._states.redeem(state, binding, time.monotonic(), time.time())
@@ -241,7 +241,7 @@ class Dispatcher:
         return dict(answers), None if carried is None else {**carried, "nonce": payload["nonce"]}
 
     def _pause(self, exchange: Exchange, pause: InputRequired, tool_id: str, arguments: dict[str, Any]) -> Message:
-        binding = bind(exchange.method, tool_id, arguments, exchange.client.caller.actor_id)
+        binding = bind(exchange.method, tool_id, arguments, exchange.client.principal)
         payload: dict[str, Any] = {"key": pause.key, "answers": pause.answers}
         if pause.carried is None:
             state = self._states.issue(binding, payload, time.monotonic())

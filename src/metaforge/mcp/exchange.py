@@ -29,11 +29,13 @@ class Channel(Protocol):
 class Client:
     """A client as both transports keep it: its session, and who it is to the application."""
 
-    __slots__ = ("caller", "calls", "info", "session", "stream")
+    __slots__ = ("caller", "calls", "info", "principal", "session", "stream")
 
-    def __init__(self, session: ClientSession, caller: Caller, info: ClientInfo) -> None:
+    def __init__(self, session: ClientSession, caller: Caller, info: ClientInfo, principal: str = "") -> None:
         self.session = session
         self.caller = caller
+        self.principal = principal or caller.actor_id
+        """The credential that opened the session; requests with another are not of it."""
         self.info = info
         self.calls: dict[RequestId, Exchange] = {}
         """Requests in flight that the client may cancel, by its own id."""
@@ -53,17 +55,19 @@ class Exchange:
     """One request: what was asked, by whom, and how to answer.
 
     Attributes:
+        caller: who asks: the client, with what this request alone says of it.
         own: the call's own channel: the pipe, or the response of its POST.
         task: what to cancel when the client withdraws; set while the request runs.
         cancelled: whether the client withdrew, so that no answer may follow.
     """
 
-    __slots__ = ("cancelled", "client", "dialect", "id", "method", "own", "params", "task")
+    __slots__ = ("caller", "cancelled", "client", "dialect", "id", "method", "own", "params", "task")
 
     def __init__(
         self, client: Client, dialect: Dialect, request_id: RequestId, method: str, params: dict[str, Any], own: Channel
     ) -> None:
         self.client = client
+        self.caller = client.caller
         self.dialect = dialect
         self.id = request_id
         self.method = method

@@ -5,14 +5,17 @@
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from metaforge.access.identity import Denied, Identity
+from metaforge.access.judge import Access
 from metaforge.core.errors import MetaForgeError
-from metaforge.mcp.access import Access
-from metaforge.mcp.clients import Sessions, StatelessClients, make_client
+from metaforge.mcp.clients import Sessions, StatelessClients
 from metaforge.mcp.dispatch import Dispatcher
 from metaforge.mcp.exchange import Client, Exchange
 from metaforge.mcp.replies import Receive, fail, no_such_route, refuse, refuse_other, send_metrics
@@ -25,11 +28,13 @@ from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.revisions import HANDSHAKE, LEGACY_METHODS, Dialect
 from metaforge.protocol.stateless import RoutingHeaders, http_status, is_stateless, read_envelope
 from metaforge.settings import Settings
-from metaforge.tools.context import Trust
 
 Headers = Mapping[bytes, bytes]
 
 SWEEP_SECONDS = 15.0
+MAX_STREAM_SECONDS = 30 * 24 * 3600.0
+"""Streams end with the credential that opened them, and with this at the latest."""
+_NOBODY = Hello()
 _HANDSHAKE_VERSIONS = frozenset(revision.encode() for revision in HANDSHAKE)
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 
@@ -49,14 +54,10 @@ class HttpServer:
     def __init__(self, service: Service, settings: Settings, host: str) -> None:
         self._service = service
         self._access = Access(settings, host)
-        is_open = self._access.mode == "off"
-        self._actor_id = "anonymous" if is_open else "api-key"
-        self._trust = Trust.UNTRUSTED if is_open else Trust.REMOTE
         self._limit_bytes = settings.max_request_mb << 20
         self._dispatcher = Dispatcher(service)
         self._sessions = Sessions(settings.session_idle_seconds)
-        self._stateless = StatelessClients(actor_id=self._actor_id, trust=self._trust)
-        self._nobody = make_client(Hello(), actor_id=self._actor_id, trust=self._trust, session_id="")
+        self._stateless = StatelessClients()
         self._requests = Requests(self._dispatcher)
         self._streams: set[EventStream] = set()
         self._sweep: asyncio.TimerHandle | None = None
@@ -98,27 +99,46 @@ class HttpServer:
         if reason := self._access.foreign(headers):
             await refuse(send, 403, reason)
             return
-        path = scope["path"].rstrip("/")
-        if path != "/health" and (reason := self._access.denied(headers)):
-            body = orjson.dumps({"detail": {"error_type": "auth_error", "reason": reason}})
-            await respond(send, 401, body, [(b"www-authenticate", b'Bearer realm="metaforge"')])
+        path, method = scope["path"].rstrip("/"), scope["method"]
+        if method in ("GET", "HEAD") and await self._told_to_anybody(path, scope, headers, send):
             return
-        method = scope["method"]
+        identity = self._access.known(headers, scope.get("client"))
+        if identity is None:
+            judged = await self._access.judge(headers, scope.get("client"))
+            if isinstance(judged, Denied):
+                await respond(send, judged.status, judged.body, judged.headers)
+                return
+            identity = judged
         if path in ("/mcp", "/rpc") and method == "POST":
-            await self._post(scope, headers, receive, send, is_rpc=path == "/rpc")
+            await self._post(scope, headers, identity, receive, send, is_rpc=path == "/rpc")
         elif path == "/mcp" and method in ("GET", "DELETE") and _is_handshake_header(headers):
-            await (self._open_stream if method == "GET" else self._delete)(headers, receive, send)
-        elif path == "/health" and method in ("GET", "HEAD"):
-            await respond(send, 200, orjson.dumps(await self._service.health(ClientInfo())))
+            await (self._open_stream if method == "GET" else self._delete)(headers, identity, receive, send)
         elif path == "/metrics" and method in ("GET", "HEAD"):
             await send_metrics(send)
         else:
             await no_such_route(send, path, method)
 
+    async def _told_to_anybody(self, path: str, scope: dict[str, Any], headers: Headers, send: Send) -> bool:
+        """Answer what needs no credential: health, and where to get one. Return whether it was that."""
+        if path == "/health":
+            await respond(send, 200, orjson.dumps(await self._service.health(ClientInfo())))
+            return True
+        found = self._access.metadata(path, headers, scope.get("scheme", "http"))
+        if found is not None:
+            await respond(send, 200, orjson.dumps(found), [(b"cache-control", b"max-age=300")])
+        return found is not None
+
     # -- POST ------------------------------------------------------------------------------------------------------
 
     async def _post(
-        self, scope: dict[str, Any], headers: Headers, receive: Receive, send: Send, *, is_rpc: bool
+        self,
+        scope: dict[str, Any],
+        headers: Headers,
+        identity: Identity,
+        receive: Receive,
+        send: Send,
+        *,
+        is_rpc: bool,
     ) -> None:
         body = await self._body(headers, receive, send)
         if body is None:
@@ -130,13 +150,13 @@ class HttpServer:
             return
         method = message.get("method")
         if is_rpc or method in LEGACY_METHODS:
-            await self._legacy(headers, message, receive, send)
+            await self._legacy(headers, identity, message, receive, send)
         elif not _is_handshake_header(headers) or method == "server/discover" or _has_envelope(message):
-            await self._stateless_post(scope, headers, message, receive, send)
+            await self._stateless_post(scope, headers, identity, message, receive, send)
         elif method == "initialize" and "id" in message:
-            await self._initialize(message, send)
+            await self._initialize(identity, message, send)
         else:
-            await self._handshake_post(headers, message, receive, send)
+            await self._handshake_post(headers, identity, message, receive, send)
 
     async def _body(self, headers: Headers, receive: Receive, send: Send) -> bytes | None:
         """Return the request's body; None when it was refused, or its sender has gone."""
@@ -165,13 +185,16 @@ class HttpServer:
         reason = f"The body is larger than {limit} MB (METAFORGE_MAX_REQUEST_MB): put data into a file of the workspace"
         await refuse(send, 413, reason)
 
-    async def _initialize(self, message: Message, send: Send) -> None:
+    async def _initialize(self, identity: Identity, message: Message, send: Send) -> None:
         try:
             hello = read_initialize(message.get("params") or {})
         except MetaForgeError as fault:
             await fail(send, 200, fault, message["id"])
             return
-        client = self._sessions.open(hello, actor_id=self._actor_id, trust=self._trust, now=self._loop.time())
+        client = self._sessions.open(
+            hello, actor_id=identity.actor_id, trust=identity.trust, now=self._loop.time(),
+            verified=identity.verified, principal=identity.principal,
+        )  # fmt: skip
         if client is None:
             await refuse(send, 503, "Every session is at work: try again later", message["id"])
             return
@@ -179,8 +202,10 @@ class HttpServer:
         session_header = (b"mcp-session-id", client.session.id.encode())
         await respond(send, 200, jsonrpc.encode(jsonrpc.result(message["id"], body)), [session_header])
 
-    async def _handshake_post(self, headers: Headers, message: Message, receive: Receive, send: Send) -> None:
-        client = await self._session(headers, send, message.get("id"))
+    async def _handshake_post(
+        self, headers: Headers, identity: Identity, message: Message, receive: Receive, send: Send
+    ) -> None:
+        client = await self._session(headers, identity, send, message.get("id"))
         if client is None:
             return
         method = message.get("method")
@@ -189,13 +214,19 @@ class HttpServer:
         elif "id" not in message:
             self._dispatcher.notified(method, message.get("params") or {}, client.calls)
         else:
-            exchange = _exchange(client, Dialect.HANDSHAKE, message, headers, send)
+            exchange = _exchange(client, Dialect.HANDSHAKE, message, headers, send, identity)
             await self._requests.run(exchange, receive)
             return
         await respond(send, 202)
 
     async def _stateless_post(
-        self, scope: dict[str, Any], headers: Headers, message: Message, receive: Receive, send: Send
+        self,
+        scope: dict[str, Any],
+        headers: Headers,
+        identity: Identity,
+        message: Message,
+        receive: Receive,
+        send: Send,
     ) -> None:
         method = message.get("method")
         if method is None:
@@ -206,27 +237,34 @@ class HttpServer:
             return
         try:
             routing = _routing_headers(scope["headers"], headers)
-            client = self._stateless.get(read_envelope(method, message.get("params") or {}, routing))
+            client = self._stateless.get(read_envelope(method, message.get("params") or {}, routing), identity)
         except MetaForgeError as fault:
             await fail(send, http_status(fault.code), fault, message["id"])
             return
-        await self._requests.run(_exchange(client, Dialect.STATELESS, message, headers, send), receive)
+        await self._requests.run(_exchange(client, Dialect.STATELESS, message, headers, send, identity), receive)
 
-    async def _legacy(self, headers: Headers, message: Message, receive: Receive, send: Send) -> None:
+    async def _legacy(
+        self, headers: Headers, identity: Identity, message: Message, receive: Receive, send: Send
+    ) -> None:
         if "id" not in message or "method" not in message:
             await respond(send, 204)
             return
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
-        client = self._sessions.get(session_id, self._loop.time()) or self._nobody
-        await self._requests.run(_exchange(client, Dialect.LEGACY, message, headers, send), receive)
+        client = self._sessions.get(session_id, self._loop.time())
+        if client is None or client.principal != identity.principal:
+            client = self._stateless.get(_NOBODY, identity)
+        await self._requests.run(_exchange(client, Dialect.LEGACY, message, headers, send, identity), receive)
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
-    async def _session(self, headers: Headers, send: Send, request_id: Any = None) -> Client | None:
-        """Return the client of the session that a request names; answer 400 or 404 when there is none."""
+    async def _session(self, headers: Headers, identity: Identity, send: Send, request_id: Any = None) -> Client | None:
+        """Return the client of the session that a request names; answer 400 or 404 when there is none.
+
+        A session belongs to the credential that opened it: with another one it is not there.
+        """
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
         client = self._sessions.get(session_id, self._loop.time())
-        if client is not None:
+        if client is not None and client.principal == identity.principal:
             return client
         if not session_id:
             reason = (
@@ -238,8 +276,8 @@ class HttpServer:
             await refuse(send, 404, reason, request_id)
         return None
 
-    async def _open_stream(self, headers: Headers, receive: Receive, send: Send) -> None:
-        client = await self._session(headers, send)
+    async def _open_stream(self, headers: Headers, identity: Identity, receive: Receive, send: Send) -> None:
+        client = await self._session(headers, identity, send)
         if client is None:
             return
         if isinstance(client.stream, EventStream):
@@ -249,16 +287,19 @@ class HttpServer:
         stream.put(b": open\n\n")
         self._streams.add(stream)
         gone = asyncio.ensure_future(when_gone(receive, stream.close))
+        left_seconds = min(identity.expires_at - time.time(), MAX_STREAM_SECONDS)
+        expiry = self._loop.call_later(left_seconds, stream.close)
         try:
             await stream.run(send)
         finally:
+            expiry.cancel()
             gone.cancel()
             self._streams.discard(stream)
             if client.stream is stream:
                 client.stream = None
 
-    async def _delete(self, headers: Headers, receive: Receive, send: Send) -> None:
-        client = await self._session(headers, send)
+    async def _delete(self, headers: Headers, identity: Identity, receive: Receive, send: Send) -> None:
+        client = await self._session(headers, identity, send)
         if client is None:
             return
         self._sessions.end(client.session.id)
@@ -267,9 +308,14 @@ class HttpServer:
         await respond(send, 204)
 
 
-def _exchange(client: Client, dialect: Dialect, message: Message, headers: Headers, send: Send) -> Exchange:
+def _exchange(
+    client: Client, dialect: Dialect, message: Message, headers: Headers, send: Send, identity: Identity
+) -> Exchange:
     response = Response(send, can_stream=b"text/event-stream" in headers.get(b"accept", b""))
-    return Exchange(client, dialect, message["id"], message["method"], message.get("params") or {}, response)
+    exchange = Exchange(client, dialect, message["id"], message["method"], message.get("params") or {}, response)
+    if identity.service is not None:  # said anew with every request: a session may serve several runs
+        exchange.caller = replace(client.caller, service=identity.service)
+    return exchange
 
 
 def _is_handshake_header(headers: Headers) -> bool:

@@ -28,8 +28,19 @@ class Trust(StrEnum):
     REMOTE = "remote"
     """Over HTTP with a verified identity."""
     UNTRUSTED = "untrusted"
-    """Over HTTP otherwise."""
+    """Over HTTP otherwise, with the API key too: it identifies nobody."""
     SERVICE = "service"
+    """The worker of a run that a person approved, whose run was just looked up."""
+
+
+@dataclass(frozen=True)
+class ServiceClaims:
+    """What the worker of a server-driven run says of a call, beside the service key."""
+
+    run_id: str
+    phase: str = ""
+    model: str = ""
+    project_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,8 @@ class Caller:
     session_id: str = ""
     verified: bool = False
     """Whether `actor_id` is the identity of an authenticated person, not a shared key or nobody in particular."""
+    service: ServiceClaims | None = None
+    """Set where the service key was shown; `trust` says whether the run behind it was found to hold."""
 
 
 @dataclass(frozen=True)
