@@ -3,34 +3,24 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from metaforge.twin.model import Reader
 
 if TYPE_CHECKING:
+    from metaforge.access.browser import Browser
+    from metaforge.access.judge import Access
     from metaforge.approvals.model import Approver, Entry, Verdict
     from metaforge.approvals.port import Ledger, Waker
     from metaforge.record.queries import CallLog
     from metaforge.record.resources import Resources
     from metaforge.settings import Settings
+    from metaforge.twin.change import Change
+    from metaforge.twin.measuring import Catalogue, Engine
     from metaforge.twin.services import TwinServices
     from metaforge.twin.view import View
 
 T = TypeVar("T")
-
-
-class Access(Protocol):
-    """Judges the headers of a request."""
-
-    mode: str
-
-    def foreign(self, headers: Mapping[bytes, bytes]) -> str:
-        """Say why a request comes from a page it should not come from; empty when it does not."""
-        ...
-
-    def denied(self, headers: Mapping[bytes, bytes]) -> str:
-        """Say why a request is not authenticated; empty when it is."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -46,6 +36,10 @@ class Services:
         settings: what this process was told.
         access: who may come in.
         health: asks every adapter and returns the roll-up.
+        agents_may_decide: whether an agent may decide what is a person's alone.
+        browser: people who signed in, and the tokens of their forms; without it only headers and an open server count.
+        engine: runs the conversion behind the 3-D view; without one there is none.
+        catalogue: knows that tool.
     """
 
     ledger: "Ledger"
@@ -54,8 +48,12 @@ class Services:
     calls: "CallLog"
     resources: "Resources"
     settings: "Settings"
-    access: Access
+    access: "Access"
     health: Callable[[], Awaitable[dict[str, Any]]]
+    agents_may_decide: bool = False
+    browser: "Browser | None" = None
+    engine: "Engine | None" = None
+    catalogue: "Catalogue | None" = None
 
     async def read(self, work: "Callable[[View], T]", *, project_id: str = "") -> T:
         """Run `work` on what everybody sees of the design record: approved heads and closed revisions, no run's drafts.
@@ -75,6 +73,25 @@ class Services:
 
         return await asyncio.to_thread(look)
 
+    async def change(self, work: "Callable[[Change], T]", *, author: str, project_id: str = "") -> T:
+        """Run `work` in one change of the design record, written when this returns or not at all.
+
+        Args:
+            work: what to write; see `twin.change.Change`.
+            author: who writes, as the request's access rules know them.
+            project_id: where new things belong.
+
+        Raises:
+            ToolError: what `work` raises, or `unknown_project`.
+            StoreUnavailable: the database cannot be used; the message says what to do.
+        """
+
+        def write() -> T:
+            with self.twin.store.change(author=author, project_id=project_id) as change:
+                return work(change)
+
+        return await asyncio.to_thread(write)
+
     async def decide(
         self,
         approval_id: str,
@@ -83,7 +100,7 @@ class Services:
         reason: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> "Entry":
-        """Decide a waiting entry and wake the call that waits for it.
+        """Decide a waiting entry; the call that waits for it goes on at once.
 
         Args:
             approval_id: `run_` and 16 hex digits.
@@ -97,8 +114,6 @@ class Services:
             NotDecidable: it was decided, has ended, or may not be decided here or by this approver.
             InvalidArguments: the edited arguments cannot be carried.
         """
-        entry = await asyncio.to_thread(
+        return await asyncio.to_thread(
             lambda: self.ledger.decide(approval_id, decision, approver, reason=reason, arguments=arguments)
         )
-        self.waker.nudge()
-        return entry
