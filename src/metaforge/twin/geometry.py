@@ -21,13 +21,15 @@ _LEFT_OUT = ("faces", "parts", "parts_count", "distinct_parts_count")
 class Measured:
     """What a kernel measured of exactly the bytes that are kept.
 
-    `properties` are as cadquery.get_properties tells them. `problem` says why there are none.
+    `properties` are as cadquery.get_properties tells them. `problem` says why there are none. `pictures` are digests of
+    drawings that were asked for.
     """
 
     properties: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    pictures: tuple[str, ...] = ()
 
     @property
     def missing(self) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from metaforge.core.errors import (
     InvalidArguments,
@@ -40,6 +40,9 @@ class Catalogue(Protocol):
 class Measurer:
     """Runs cadquery.get_properties on a copy that lies in the workspace only while it is measured."""
 
+    arguments: ClassVar[Mapping[str, Any]] = {}
+    """What the tool is given beside the file and its material."""
+
     def __init__(self, engine: Engine, catalogue: Catalogue, workspace: Path) -> None:
         self._engine = engine
         self._catalogue = catalogue
@@ -72,7 +75,7 @@ class Measurer:
         try:
             outcome = await self._engine.run(
                 tool,
-                {"input_file": path, **material},
+                {"input_file": path, **material, **self.arguments},
                 replace(invocation, call_id=new_call_id(), overwrite=False),
             )
         except (ToolUnavailable, ToolTimedOut, OverLimit) as fault:
@@ -87,7 +90,11 @@ class Measurer:
             await asyncio.to_thread(_remove, target)
         properties = dict(outcome.data.get("properties") or {})
         warnings = tuple(text.replace(path, "The geometry") for text in outcome.warnings if "are listed" not in text)
-        return Measured(properties, warnings, {each.name: each.version for each in outcome.programs})
+        drawn = [file for file in outcome.files if file.role == "picture"]
+        for file in drawn:
+            await asyncio.to_thread(_remove, Path(file.absolute_path))
+        programs = {each.name: each.version for each in outcome.programs}
+        return Measured(properties, warnings, programs, pictures=tuple(file.sha256 for file in drawn))
 
 
 def _unreadable(why: str, fault: ToolError, path: str) -> ToolError:

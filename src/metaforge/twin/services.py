@@ -65,7 +65,7 @@ class TwinServices:
             with self.store.read(reader) as view:
                 return work(view)
 
-        return await _in_thread(look)
+        return await in_thread(look)
 
     async def read_few(self, ctx: Invocation, work: Callable[[View], T], *, project_id: str | None = None) -> T:
         """Do as `read` for work on a few rows: without the detour through a thread where that costs more than it."""
@@ -104,15 +104,15 @@ class TwinServices:
             ) as change:
                 return work(change)
 
-        return await _in_thread(write)
+        return await in_thread(write)
 
     async def cite(self, call_ids: Sequence[str]) -> Cited:
         """Look up calls that evidence cites; raises ToolError `unknown_call`, `call_not_usable`."""
-        return await _in_thread(lambda: cite(self.calls, call_ids)) if call_ids else Cited((), frozenset())
+        return await in_thread(lambda: cite(self.calls, call_ids)) if call_ids else Cited((), frozenset())
 
     async def keep(self, content: bytes) -> str:
         """Keep a file's content and return its SHA-256."""
-        return await _in_thread(lambda: self.blobs.put_bytes(content))
+        return await in_thread(lambda: self.blobs.put_bytes(content))
 
     async def stage(self, sha256: str, path: str, ref: str) -> int:
         """Put a kept content into the workspace and return its size in bytes.
@@ -120,7 +120,7 @@ class TwinServices:
         Raises:
             ToolError: `content_missing`, `content_corrupt`, `file_exists` where the path holds something else.
         """
-        return await _in_thread(lambda: stage(self.blobs, self.workspace, sha256, path, ref))
+        return await in_thread(lambda: stage(self.blobs, self.workspace, sha256, path, ref))
 
 
 class ToolGroup:
@@ -136,7 +136,8 @@ class ToolGroup:
         return self._services
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run blocking work on the record in a thread; raises ToolError `store_unavailable`, or what it raises."""
     # A write that has begun is finished and answered for, even if its caller goes away meanwhile.
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
