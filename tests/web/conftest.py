@@ -11,6 +11,7 @@ import orjson
 import pytest
 from uvicorn.server import ServerState
 
+from metaforge.access.browser import Browser
 from metaforge.access.judge import Access
 from metaforge.app import App
 from metaforge.approvals.digest import call_digest
@@ -89,9 +90,11 @@ async def served(settings: Settings) -> AsyncIterator[Served]:
     app = App(settings, over_stdio=False)
     waker = StoreWaker(app.database, app.home)
     holder = Holder(app.home)
+    access = Access(settings, "127.0.0.1")
     services = Services(
         ledger=SqlLedger(app.database, holder, nudge=waker.nudge), waker=waker, twin=app.twin_services,
-        calls=app.calls, resources=app.resources, settings=settings, access=Access(settings, "127.0.0.1"),
+        calls=app.calls, resources=app.resources, settings=settings, access=access,
+        browser=Browser(access, settings),
         health=lambda: app.health(ClientInfo()),
     )  # fmt: skip
     gateway = build(services)

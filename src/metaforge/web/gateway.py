@@ -36,7 +36,7 @@ class Gateway:
         self._services = services
         self.feed = Feed(services, self._news)
         self.api = _api(services, self.feed, pages)
-        self._shield = Shield(self.api, services.access, services.settings)
+        self._shield = Shield(self.api, services.access, services.settings, services.browser)
         self._expiring: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -35,9 +35,9 @@ class Services:
         resources: contents by `metaforge://` address, such as pictures and models.
         settings: what this process was told.
         access: who may come in.
+        browser: people who signed in, and the tokens of their forms.
         health: asks every adapter and returns the roll-up.
         agents_may_decide: whether an agent may decide what is a person's alone.
-        browser: people who signed in, and the tokens of their forms; without it only headers and an open server count.
         engine: runs the conversion behind the 3-D view; without one there is none.
         catalogue: knows that tool.
     """
@@ -49,9 +49,9 @@ class Services:
     resources: "Resources"
     settings: "Settings"
     access: "Access"
+    browser: "Browser"
     health: Callable[[], Awaitable[dict[str, Any]]]
     agents_may_decide: bool = False
-    browser: "Browser | None" = None
     engine: "Engine | None" = None
     catalogue: "Catalogue | None" = None
 

@@ -4,13 +4,15 @@ must treat what they get.
 
 from collections.abc import MutableMapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from metaforge.access.identity import Denied
+from metaforge.access.browser import Browser
+from metaforge.access.csrf import HEADER as CSRF_HEADER
+from metaforge.access.identity import Identity
 from metaforge.access.judge import Access
 from metaforge.settings import Settings
 from metaforge.web.faults import fault_body
@@ -19,7 +21,8 @@ from metaforge.web.front import Receive, Scope, Send
 Header = tuple[bytes, bytes]
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
-OPEN_PATHS = ("/static/",)
+SIGN_IN_PATH = "/sign-in"
+OPEN_PATHS = ("/static/", SIGN_IN_PATH)
 """What anybody may fetch: nothing of a design."""
 PAGE_POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -43,13 +46,15 @@ class Shield:
 
     Args:
         inner: what is protected.
-        access: who may come in.
-        settings: the largest body, and the address people use.
+        access: from which pages requests may come.
+        settings: the largest body, and the addresses people use.
+        browser: who may come in, by header or by the cookie of who signed in.
     """
 
-    def __init__(self, inner: ASGIApp, access: Access, settings: Settings) -> None:
+    def __init__(self, inner: ASGIApp, access: Access, settings: Settings, browser: Browser) -> None:
         self._inner = inner
         self._access = access
+        self._browser = browser
         self._limit_bytes = settings.max_request_mb << 20
         self._own_origins = {_origin(url) for url in (settings.dashboard_url, settings.public_url) if url}
 
@@ -61,13 +66,18 @@ class Shield:
             status, reason = refusal
             await _refuse(sending, status, orjson.dumps(fault_body(status, reason)), ())
             return
-        if not scope["path"].startswith(OPEN_PATHS):
-            peer = scope.get("client")
-            judged = self._access.known(headers, peer) or await self._access.judge(headers, peer)
-            if isinstance(judged, Denied):
-                await _refuse(sending, judged.status, judged.body, judged.headers)
+        judged = await self._browser.judge(headers, scope.get("client"))
+        if isinstance(judged, Identity):
+            if reason := self._forged(scope, headers, judged):
+                await _refuse(sending, 403, orjson.dumps(fault_body(403, reason, "csrf")), ())
                 return
             scope.setdefault("state", {})["identity"] = judged
+        elif not scope["path"].startswith(OPEN_PATHS):
+            if judged.status == 401 and _is_page(scope, headers):
+                await _send_to_sign_in(sending, scope)
+            else:
+                await _refuse(sending, judged.status, judged.body, judged.headers)
+            return
         await self._inner(scope, _Counted(receive, self._limit_bytes), sending)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
@@ -81,6 +91,13 @@ class Shield:
         if unsafe and scope["path"].startswith("/v1/") and _has_body(headers) and not _is_json(headers):
             return 415, "The body must be JSON: send Content-Type: application/json"
         return None
+
+    def _forged(self, scope: Scope, headers: dict[bytes, bytes], identity: Identity) -> str:
+        """Say why a change of the API that a cookie let in is not taken; pages check their own forms."""
+        if not identity.session_id or scope["method"] in SAFE_METHODS or not scope["path"].startswith("/v1/"):
+            return ""
+        shown = headers.get(CSRF_HEADER, b"").decode("latin-1")
+        return self._browser.csrf.refusal(shown, self._browser.visit(headers, identity).browser_id)
 
     def _cross_site(self, headers: dict[bytes, bytes]) -> str:
         """Say why a change comes from another site's page; empty when it does not. Programs send neither header."""
@@ -136,6 +153,21 @@ async def _refuse(send: Send, status: int, body: bytes, headers: Sequence[Header
     told = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
     await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})
+
+
+def _is_page(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Whether a person's browser asks for a page, and can be asked to sign in."""
+    asks = scope["method"] == "GET" and not scope["path"].startswith("/v1/")
+    return asks and b"text/html" in headers.get(b"accept", b"")
+
+
+async def _send_to_sign_in(send: Send, scope: Scope) -> None:
+    query = b"?" + scope["query_string"] if scope.get("query_string") else b""
+    wanted = quote(scope.get("raw_path", scope["path"].encode()).partition(b"?")[0] + query, safe="")
+    location = f"{SIGN_IN_PATH}?next={wanted}".encode()
+    headers = [(b"location", location), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _too_large(limit_bytes: int) -> str:
