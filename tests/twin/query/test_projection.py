@@ -14,7 +14,8 @@ from metaforge.store.blobs import BlobStore
 from metaforge.store.database import Database
 from metaforge.twin.model import Decision, Reader, Run
 from metaforge.twin.query import reading
-from metaforge.twin.query.graph_engine import Caps, KgliteEngine
+from metaforge.twin.query.graph_engine import Caps
+from metaforge.twin.query.kglite_engine import KgliteEngine
 from metaforge.twin.query.projection import Projection, relationship_type
 from metaforge.twin.query.reading import Batch
 from metaforge.twin.store import TwinStore

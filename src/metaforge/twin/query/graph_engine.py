@@ -1,32 +1,59 @@
-"""What runs Cypher over a copy of the graph: the shape of it, and the engine that does it in memory."""
+"""What runs Cypher over a copy of the graph: the shape of it."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from metaforge.twin.query.frames import Refused
+Column = Sequence[Any]
+"""One value a row; None where a row has none."""
 
-BATCH_COUNT = 5000
 
+@dataclass(frozen=True)
+class NodeTable:
+    """Nodes of one label, by columns.
 
-class GraphNode(NamedTuple):
-    """A node. Its identity is `properties["id"]`, its label never changes."""
+    Attributes:
+        label: of all of them; a node's never changes.
+        columns: values by property. `id` is a node's identity, and every row has one.
+        seldom: properties that few of the nodes have, by id.
+    """
 
     label: str
-    properties: dict[str, Any]
+    columns: Mapping[str, Column]
+    seldom: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the same by rows, each with what it has."""
+        rows = _rows(self.columns, len(self.columns["id"]))
+        for row in rows if self.seldom else ():
+            row.update(self.seldom.get(row["id"], {}))
+        return rows
 
 
-class GraphEdge(NamedTuple):
-    """A relationship between two nodes that are there. One with a `link_id` is told from others of its type by it;
-    of those without there is one of a type between two nodes."""
+class Ends(NamedTuple):
+    """What a table of relationships goes from, is, and goes to."""
 
+    source_label: str
     type: str
-    source_id: str
-    target_id: str
-    properties: dict[str, Any]
+    target_label: str
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """Relationships of one type from nodes of one label to nodes of one label, all there, by columns.
+
+    One with a `link_id` is told from others by it; of those without there is one of a type between two nodes.
+    """
+
+    ends: Ends
+    source_ids: Sequence[str]
+    target_ids: Sequence[str]
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def rows(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return the same by rows: source, target, and the properties each has."""
+        properties = _rows(self.columns, len(self.source_ids))
+        return list(zip(self.source_ids, self.target_ids, properties, strict=True))
 
 
 @dataclass(frozen=True)
@@ -56,27 +83,27 @@ class Found:
 class GraphEngine(Protocol):
     """Holds one graph and answers reading queries on it. What it holds is a copy that can be made again."""
 
-    def add_nodes(self, nodes: Sequence[GraphNode]) -> None:
+    def add_nodes(self, nodes: NodeTable) -> None:
         """Add nodes whose ids are new."""
         ...
 
-    def replace_nodes(self, nodes: Sequence[GraphNode]) -> None:
+    def replace_nodes(self, nodes: NodeTable) -> None:
         """Give nodes that are there all their properties anew."""
         ...
 
     def set_properties(self, label_of: Mapping[str, str], values: Mapping[str, Mapping[str, Any]]) -> None:
-        """Set some properties of nodes that are there, by id."""
+        """Set some properties of nodes that are there, by id; `label_of` tells the label of each."""
         ...
 
-    def add_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        """Add relationships; `label_of` tells the label of each node by its id."""
+    def add_edges(self, edges: EdgeTable) -> None:
+        """Add relationships."""
         ...
 
-    def replace_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
+    def replace_edges(self, edges: EdgeTable) -> None:
         """Give relationships that are there all their properties anew."""
         ...
 
-    def remove_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
+    def remove_edges(self, edges: EdgeTable) -> None:
         """Remove relationships without a `link_id`."""
         ...
 
@@ -89,136 +116,11 @@ class GraphEngine(Protocol):
         ...
 
 
-class KgliteEngine:
-    """A GraphEngine in this process's memory, on kglite."""
-
-    def __init__(self) -> None:
-        import kglite
-
-        self._kglite = kglite
-        self._graph = kglite.KnowledgeGraph()
-        self._names_of: dict[str, set[str]] = {}
-        """Names of properties that nodes of a label were made with."""
-
-    def add_nodes(self, nodes: Sequence[GraphNode]) -> None:
-        by_label: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for node in nodes:
-            by_label[node.label].append(node.properties)
-        for label, rows in by_label.items():
-            for part in _parts(rows):
-                self._create(label, part)
-
-    def _create(self, label: str, rows: list[dict[str, Any]]) -> None:
-        # A literal map is four times as fast as setting whole maps. In one the engine takes, for a label it knows,
-        # only names it has seen there; the others are set after it.
-        names = set(chain.from_iterable(rows))
-        known = self._names_of.setdefault(label, set())
-        literal = sorted(name for name in names if _PLAIN.fullmatch(name) and (name in known or not known))
-        known |= names
-        written = ", ".join(f"{_quoted(name)}: r.{_quoted(name)}" for name in literal)
-        query = f"UNWIND $rows AS r CREATE (n:{_quoted(label)} {{{written}}})"
-        if more := names.difference(literal):
-            rows = [{**row, _MORE: {name: row[name] for name in more & row.keys()}} for row in rows]
-            query += f" SET n += r.{_MORE}"
-        self._write(query, rows)
-
-    def replace_nodes(self, nodes: Sequence[GraphNode]) -> None:
-        by_label: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for node in nodes:
-            by_label[node.label].append({"id": node.properties["id"], "all": node.properties})
-        for label, rows in by_label.items():
-            self._write(f"UNWIND $rows AS r MATCH (n:{_quoted(label)} {{id: r.id}}) SET n = r.all", rows)
-
-    def set_properties(self, label_of: Mapping[str, str], values: Mapping[str, Mapping[str, Any]]) -> None:
-        by_label: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for node_id, some in values.items():
-            by_label[label_of[node_id]].append({"id": node_id, "some": dict(some)})
-        for label, rows in by_label.items():
-            self._write(f"UNWIND $rows AS r MATCH (n:{_quoted(label)} {{id: r.id}}) SET n += r.some", rows)
-
-    def add_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        for (source, type, target), alike in _grouped(label_of, edges).items():
-            names = set(chain.from_iterable(edge.properties for edge in alike))
-            literal = ", ".join(f"{_quoted(name)}: r.{_quoted(name)}" for name in names if _PLAIN.fullmatch(name))
-            ends = f"(a:{_quoted(source)} {{id: r.{_SOURCE}}}), (b:{_quoted(target)} {{id: r.{_TARGET}}})"
-            query = f"UNWIND $rows AS r MATCH {ends} CREATE (a)-[x:{_quoted(type)} {{{literal}}}]->(b)"
-            rows = [{_SOURCE: edge.source_id, _TARGET: edge.target_id, **edge.properties} for edge in alike]
-            if not all(map(_PLAIN.fullmatch, names)):
-                query += f" SET x = r.{_MORE}"
-                rows = [{**row, _MORE: edge.properties} for row, edge in zip(rows, alike, strict=True)]
-            self._write(query, rows)
-
-    def replace_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        self._on_edges(label_of, edges, " WHERE x.link_id = r.__more.link_id SET x = r.__more")
-
-    def remove_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge]) -> None:
-        self._on_edges(label_of, edges, " DELETE x")
-
-    def _on_edges(self, label_of: Mapping[str, str], edges: Sequence[GraphEdge], action: str) -> None:
-        for (source, type, target), alike in _grouped(label_of, edges).items():
-            start, end = f"(a:{_quoted(source)} {{id: r.{_SOURCE}}})", f"(b:{_quoted(target)} {{id: r.{_TARGET}}})"
-            rows = [{_SOURCE: edge.source_id, _TARGET: edge.target_id, _MORE: edge.properties} for edge in alike]
-            self._write(f"UNWIND $rows AS r MATCH {start}-[x:{_quoted(type)}]->{end}{action}", rows)
-
-    def _write(self, query: str, rows: list[dict[str, Any]]) -> None:
-        for part in _parts(rows):
-            self._graph.cypher(query, params={"rows": part})
-
-    def run(self, cypher: str, params: Mapping[str, Any], caps: Caps) -> Found:
-        kglite = self._kglite
-        try:
-            # A frozen graph has no way to change, whatever the text says.
-            result = self._graph.freeze().cypher(
-                cypher, params=dict(params), timeout_ms=max(1, int(caps.seconds * 1000)), row_limit=caps.rows_count,
-                max_work_units=caps.work_units_count,
-            )  # fmt: skip
-        except kglite.CypherTimeoutError:
-            raise Refused(
-                "query_timeout", f"The query ran longer than {caps.seconds:g} s and was stopped",
-                "Start from one node (MATCH (n {item_key: ...})), bound paths (*1..4), or drop the cross join",
-            ) from None  # fmt: skip
-        except (kglite.CypherError, kglite.KgError, OverflowError) as fault:
-            raise _explained(fault, caps) from None
-        rows = result.to_list()
-        total = result.diagnostics.get("total_rows")
-        return Found(list(result.columns), rows, len(rows) if total is None else int(total))
-
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SOURCE, _TARGET, _MORE = "__source", "__target", "__more"
-"""Names in the rows of a statement, beside those of properties."""
-
-
-def _explained(fault: Exception, caps: Caps) -> Refused:
-    text = str(fault).split("\n")[0][:400]
-    if "max_work_units" in text or "safety limit" in text:
-        return Refused(
-            "query_too_large", f"The query holds more than {caps.work_units_count:,} rows on the way: {text[:200]}",
-            "Bound paths (*1..4), filter earlier, or aggregate",
-        )  # fmt: skip
-    return Refused("query_failed", f"The query cannot be run: {text}", "Change the expression or clause it names")
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`" if not _PLAIN.fullmatch(name) or name.upper() in _RESERVED else name
-
-
-_RESERVED = frozenset(
-    """
-    ALL AND ANY AS ASC BY CALL CASE CONTAINS COUNT CREATE DELETE DESC DETACH DISTINCT ELSE END ENDS EXISTS FALSE FILTER
-    FINISH FOR IN IS LIMIT MATCH MERGE NOT NULL ON OPTIONAL OR ORDER REMOVE RETURN SET SKIP STARTS THEN TRUE TYPE UNION
-    UNWIND WHEN WHERE WITH XOR YIELD
-    """.split()  # noqa: SIM905
-)
-
-
-def _parts(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    for start in range(0, len(rows), BATCH_COUNT):
-        yield rows[start : start + BATCH_COUNT]
-
-
-def _grouped(label_of: Mapping[str, str], edges: Iterable[GraphEdge]) -> dict[tuple[str, str, str], list[GraphEdge]]:
-    groups: dict[tuple[str, str, str], list[GraphEdge]] = defaultdict(list)
-    for edge in edges:
-        groups[label_of[edge.source_id], edge.type, label_of[edge.target_id]].append(edge)
-    return groups
+def _rows(columns: Mapping[str, Column], count: int) -> list[dict[str, Any]]:
+    if not columns:
+        return [{} for _ in range(count)]
+    names = tuple(columns)
+    return [
+        {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        for values in zip(*columns.values(), strict=True)
+    ]

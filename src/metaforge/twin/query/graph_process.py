@@ -11,7 +11,8 @@ import orjson
 
 from metaforge.twin.query.confine import confine
 from metaforge.twin.query.frames import Refused, claim_output, serve
-from metaforge.twin.query.graph_engine import Caps, KgliteEngine
+from metaforge.twin.query.graph_engine import Caps
+from metaforge.twin.query.kglite_engine import KgliteEngine
 from metaforge.twin.query.projection import ITEM_FIELDS, NODE_FIELDS, PROPERTIES, STRUCTURE, Projection
 
 

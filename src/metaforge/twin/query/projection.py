@@ -5,14 +5,13 @@ A revision is `REVISION_OF` its item and `SUPERSEDES` the one before; an item's 
 Links are relationships of their own type in capitals, between exactly the revisions they were made of.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
-import orjson
-
-from metaforge.twin.query.graph_engine import GraphEdge, GraphEngine, GraphNode
+from metaforge.twin.query.bodies import Bodies
+from metaforge.twin.query.graph_engine import Column, EdgeTable, Ends, GraphEngine, NodeTable
 
 ITEM = "Item"
 REVISION_OF, HEAD, SUPERSEDES = "REVISION_OF", "HEAD", "SUPERSEDES"
@@ -41,12 +40,10 @@ PROPERTIES = frozenset(
 )
 """Names that queries may use whether or not a node here has them."""
 
-LONG_BYTES = 32 * 1024
-"""A longer value of a body stays out of the graph; the node's `left_out` names it."""
-_INT64 = 1 << 63
 _NOBODY = ("", "")
 
 Row = Sequence[Any]
+_Key = TypeVar("_Key")
 
 
 class Projection:
@@ -67,7 +64,9 @@ class Projection:
         """Nodes whose body has such a property; engines give one to every node."""
         self._pointers: dict[str, tuple[str, str]] = {}
         self._links: set[str] = set()
-        self._structure: list[GraphEdge] = []
+        self._heads: dict[str, str] = {}
+        self._structure: dict[str, list[tuple[str, str]]] = {REVISION_OF: [], SUPERSEDES: []}
+        """What waits to be connected: items with their heads, and pairs of nodes."""
         self._replaced: set[str] = set()
 
     @property
@@ -79,158 +78,175 @@ class Projection:
         if items:
             self._put_items(items)
         if nodes:
-            self._put(self._node(*row) for row in nodes)
+            self._put_nodes(nodes)
         if links:
             self._put_links(links)
 
     def settle(self) -> None:
         """Connect what was put: revisions to their items and to those before them, items to their heads."""
-        waiting, self._structure = self._structure, []
+        waiting, self._structure = self._structure, {REVISION_OF: [], SUPERSEDES: []}
+        heads, self._heads = self._heads, {}
         there = self.label_of
-        edges = [edge for edge in waiting if edge.source_id in there and edge.target_id in there]
-        self.engine.add_edges(there, edges)
-        self.types.update(edge.type for edge in edges)
+        for type, pairs in ((HEAD, heads.items()), *waiting.items()):
+            groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+            for pair in pairs:
+                source, target = pair
+                if source in there and target in there:
+                    groups[there[source], there[target]].append(pair)
+            for (source, target), some in groups.items():
+                sources, targets = zip(*some, strict=True)
+                self.engine.add_edges(EdgeTable(Ends(source, type, target), sources, targets))
+                self.types.add(type)
 
     # -- items -----------------------------------------------------------------------------------------------------
 
-    def _put_items(self, items: Iterable[Row]) -> None:
-        made = []
+    def _put_items(self, items: Collection[Row]) -> None:
         flags: dict[str, dict[str, Any]] = {}
-        for row in items:
-            item_id, key, kind, name, project_id, head_revision, head_node_id, revision, node_id = row
-            properties: dict[str, Any] = {
-                "id": item_id, "node_id": item_id, "item_key": key, "kind": kind, "name": name,
-                "project_id": project_id,
+        latest = _latest(items)
+        for item_id, _, _, _, _, _, head_id, _, current_id in latest:
+            now = (head_id or "", current_id or "")
+            before = self._pointers.get(item_id, _NOBODY)
+            if before != now:
+                self._pointers[item_id] = now
+                self._move(item_id, before, now, flags)
+        for rows in self._new_and_known(latest):
+            if not rows:
+                continue
+            ids, keys, kinds, names, projects, head_revisions, head_ids, revisions, node_ids = zip(*rows, strict=True)
+            columns: dict[str, Column] = {
+                "id": ids, "node_id": ids, "item_key": keys, "kind": kinds, "name": names, "project_id": projects,
+                "head_revision": _where(head_ids, head_revisions), "head_node_id": _where(head_ids, head_ids),
+                "current_revision": _where(node_ids, revisions),
             }  # fmt: skip
-            if head_node_id:
-                properties |= {"head_revision": head_revision, "head_node_id": head_node_id}
-            if node_id:
-                properties["current_revision"] = revision
-            now = (head_node_id or "", node_id or "")
-            made.append(GraphNode(ITEM, properties))
-            if self._pointers.get(item_id) != now:
-                self._move(item_id, now, flags)
-        self._put(made)
+            self._give(NodeTable(ITEM, columns))
         self.engine.set_properties(self.label_of, flags)
 
-    def _move(self, item_id: str, now: tuple[str, str], flags: dict[str, dict[str, Any]]) -> None:
-        before = self._pointers.get(item_id, _NOBODY)
-        self._pointers[item_id] = now
-        for node_id in {*before, *now} - {""}:
-            if node_id in self.label_of:
+    def _move(
+        self, item_id: str, before: tuple[str, str], now: tuple[str, str], flags: dict[str, dict[str, Any]]
+    ) -> None:
+        there = self.label_of
+        for node_id in {*before, *now}:
+            if node_id in there:
                 flags[node_id] = {"is_head": node_id == now[0], "is_current": node_id == now[1]}
         if before[0] == now[0]:
             return
-        if before[0]:
-            self._structure = [edge for edge in self._structure if edge[:2] != (HEAD, item_id)]
-            if item_id in self.label_of and before[0] in self.label_of:
-                self.engine.remove_edges(self.label_of, [GraphEdge(HEAD, item_id, before[0], {})])
+        waited = self._heads.pop(item_id, None) if before[0] else None
+        if before[0] and waited is None and item_id in there and before[0] in there:
+            self.engine.remove_edges(EdgeTable(Ends(ITEM, HEAD, there[before[0]]), [item_id], [before[0]]))
         if now[0]:
-            self._structure.append(GraphEdge(HEAD, item_id, now[0], {}))
+            self._heads[item_id] = now[0]
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
-    def _node(
-        self, node_id: str, kind: str, name: str, project_id: str, status: str, author: str, created_at: str,
-        item_id: str | None, item_key: str, revision: int | None, prior_node_id: str, *rest: Any,
-    ) -> GraphNode:  # fmt: skip
-        properties: dict[str, Any] = {
-            "id": node_id, "node_id": node_id, "kind": kind, "name": name, "project_id": project_id, "status": status,
-            "created_at": created_at,
-        }  # fmt: skip
-        if author:
-            properties["author"] = author
-        if any(rest[:-1]):
-            properties.update((column, value) for column, value in zip(_SELDOM, rest, strict=False) if value)
-            if "adopted" in properties:
-                properties["adopted"] = True
-        if item_id:
-            head, current = self._pointers.get(item_id, _NOBODY)
-            properties |= {
-                "item_key": item_key, "revision": revision, "ref": f"{item_key}@{revision}",
-                "is_head": node_id == head, "is_current": node_id == current,
-            }  # fmt: skip
-            if node_id not in self.label_of:
-                self._structure.append(GraphEdge(REVISION_OF, node_id, item_id, {}))
-                if prior_node_id:
-                    self._structure.append(GraphEdge(SUPERSEDES, node_id, prior_node_id, {}))
-        else:
-            properties |= {"ref": node_id, "is_current": node_id not in self._replaced}
-        if rest[-1] != "{}":
-            self._add_body(properties, rest[-1])
-            if "type" in properties:
-                self.own_type.add(node_id)
-            if "title" in properties:
-                self.own_title.add(node_id)
-        return GraphNode(kind, properties)
+    def _put_nodes(self, nodes: Collection[Row]) -> None:
+        for rows in self._new_and_known(_latest(nodes)):
+            for kind, alike in _grouped([row[1] for row in rows], rows):
+                self._give(self._table(kind, alike))
 
-    def _put(self, nodes: Iterable[GraphNode]) -> None:
-        # The last of several rows of one node is how it stands.
-        latest = {node.properties["id"]: node for node in nodes}
-        self.names.update(chain.from_iterable(node.properties for node in latest.values()))
-        known = latest.keys() & self.label_of.keys()
-        self.engine.add_nodes([node for node_id, node in latest.items() if node_id not in known])
-        self.engine.replace_nodes([latest[node_id] for node_id in known])
-        self.label_of.update((node_id, node.label) for node_id, node in latest.items())
+    def _new_and_known(self, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+        there = self.label_of
+        return [row for row in rows if row[0] not in there], [row for row in rows if row[0] in there]
+
+    def _give(self, table: NodeTable) -> None:
+        """Hand a table of nodes to the engine; they are all new, or all there."""
+        ids = table.columns["id"]
+        self.names.update(name for name, column in table.columns.items() if any(_is_there(column)))
+        for some in table.seldom.values():
+            self.names.update(some)
+        if ids[0] in self.label_of:
+            self.engine.replace_nodes(table)
+        else:
+            self.engine.add_nodes(table)
+        self.label_of.update(dict.fromkeys(ids, table.label))
+
+    def _table(self, kind: str, rows: list[Row]) -> NodeTable:
+        (
+            ids, kinds, names, projects, statuses, authors, times, item_ids, keys, revisions, priors, *seldom, bodies,
+        ) = zip(*rows, strict=True)  # fmt: skip
+        columns: dict[str, Column] = {
+            "id": ids, "node_id": ids, "kind": kinds, "name": names, "project_id": projects, "status": statuses,
+            "created_at": times, "author": _where(authors, authors),
+        }  # fmt: skip
+        for name, column in zip(_SELDOM, seldom, strict=True):
+            if any(column):
+                columns[name] = (
+                    [True if value else None for value in column] if name == "adopted" else _where(column, column)
+                )
+        columns |= self._standing(ids, item_ids, keys, revisions)
+        self._wait_for_items(ids, item_ids, priors)
+        if all(body == "{}" for body in bodies):
+            return NodeTable(kind, columns)
+        own = Bodies.read(ids, bodies, _TAKEN)
+        self.names |= own.inner_names
+        self.own_type.update(own.ids_with("type"))
+        self.own_title.update(own.ids_with("title"))
+        return NodeTable(kind, {**columns, **own.columns}, own.seldom)
+
+    def _standing(
+        self, ids: Sequence[str], item_ids: Sequence[str | None], keys: Sequence[str], revisions: Sequence[int | None]
+    ) -> dict[str, Column]:
+        """Return what tells where revisions stand in their items, and records in the project."""
+        if not any(item_ids):
+            return {"ref": ids, "is_current": [node_id not in self._replaced for node_id in ids]}
+        pointers = [self._pointers.get(item_id, _NOBODY) if item_id else None for item_id in item_ids]
+        alike = list(zip(ids, pointers, strict=True))
+        return {
+            "item_key": _where(item_ids, keys), "revision": _where(item_ids, revisions),
+            "ref": [
+                f"{key}@{revision}" if item_id else node_id
+                for node_id, item_id, key, revision in zip(ids, item_ids, keys, revisions, strict=True)
+            ],
+            "is_head": [None if now is None else node_id == now[0] for node_id, now in alike],
+            "is_current": [
+                node_id not in self._replaced if now is None else node_id == now[1] for node_id, now in alike
+            ],
+        }  # fmt: skip
+
+    def _wait_for_items(self, ids: Sequence[str], item_ids: Sequence[str | None], prior_ids: Sequence[str]) -> None:
+        if ids[0] in self.label_of:
+            return
+        for node_id, item_id, prior_id in zip(ids, item_ids, prior_ids, strict=True):
+            if item_id:
+                self._structure[REVISION_OF].append((node_id, item_id))
+                if prior_id:
+                    self._structure[SUPERSEDES].append((node_id, prior_id))
 
     # -- links -----------------------------------------------------------------------------------------------------
 
-    def _put_links(self, links: Iterable[Row]) -> None:
-        new: dict[str, GraphEdge] = {}
-        known: dict[str, GraphEdge] = {}
-        for link_id, type, source_id, target_id, revision, author, created_at, reviewed, reviewer, body in links:
-            if source_id not in self.label_of or target_id not in self.label_of:
+    def _put_links(self, links: Collection[Row]) -> None:
+        there = self.label_of
+        latest = _latest(links)
+        ids, types, sources, targets, *_ = zip(*latest, strict=True)
+        alike = zip(
+            map(self._links.__contains__, ids), map(there.get, sources), types, map(there.get, targets), strict=True
+        )
+        for (known, source, type, target), rows in _grouped(alike, latest):
+            if source is None or target is None:
                 continue
-            properties: dict[str, Any] = {"link_id": link_id, "author": author, "created_at": created_at}
-            if revision is not None:
-                properties["target_revision"] = revision
-            if reviewed is not None:
-                properties |= {"reviewed_revision": reviewed, "reviewed_by": reviewer}
-            if body != "{}":
-                self._add_body(properties, body)
-            edge = GraphEdge(relationship_type(type), source_id, target_id, properties)
-            (known if link_id in self._links else new)[link_id] = edge
-        self.engine.add_edges(self.label_of, list(new.values()))
-        self.engine.replace_edges(self.label_of, list(known.values()))
-        self._links.update(new)
-        self.types.update(edge.type for edge in new.values())
-        self.names.update(chain.from_iterable(edge.properties for edge in chain(new.values(), known.values())))
-        self._mark_replaced(new.values())
+            ends = Ends(source, relationship_type(type), target)
+            ids, _, sources, targets, revisions, authors, times, reviewed, reviewers, bodies = zip(*rows, strict=True)
+            columns: dict[str, Column] = {
+                "link_id": ids, "author": authors, "created_at": times, "target_revision": revisions,
+                "reviewed_revision": reviewed,
+                "reviewed_by": [None if now is None else by for now, by in zip(reviewed, reviewers, strict=True)],
+            }  # fmt: skip
+            if any(body != "{}" for body in bodies):
+                own = Bodies.read(ids, bodies, _TAKEN, seldom_ratio=0.0)
+                self.names |= own.inner_names
+                columns |= own.columns
+            table = EdgeTable(ends, sources, targets, columns)
+            (self.engine.replace_edges if known else self.engine.add_edges)(table)
+            self._links.update(ids)
+            self.types.add(ends.type)
+            self.names.update(name for name, column in columns.items() if any(_is_there(column)))
+            if ends.type == SUPERSEDES and not known:
+                self._mark_replaced(targets, revisions)
 
-    def _mark_replaced(self, edges: Iterable[GraphEdge]) -> None:
+    def _mark_replaced(self, targets: Sequence[str], revisions: Sequence[int | None]) -> None:
         """A record that another supersedes is current no more."""
-        replaced = {
-            edge.target_id for edge in edges if edge.type == SUPERSEDES and "target_revision" not in edge.properties
-        }
+        replaced = {target for target, revision in zip(targets, revisions, strict=True) if revision is None}
         self._replaced |= replaced
         self.engine.set_properties(self.label_of, {node_id: {"is_current": False} for node_id in sorted(replaced)})
-
-    # -- bodies ----------------------------------------------------------------------------------------------------
-
-    def _add_body(self, properties: dict[str, Any], body: str) -> None:
-        """Add a body's own fields to a node's; a field named like a column is `body_<name>`."""
-        left_out = []
-        is_long = len(body) > LONG_BYTES
-        for name, value in orjson.loads(body).items():
-            kind = type(value)
-            if is_long and len(orjson.dumps(value)) > LONG_BYTES:
-                left_out.append(name)
-                continue
-            if kind is dict or kind is list:
-                self._note_names(value)
-            if value is not None and name:
-                fit = value if kind is str or kind is float or kind is bool else _fitting(value)
-                properties[f"body_{name}" if name in _TAKEN else name] = fit
-        if left_out:
-            properties["left_out"] = left_out
-
-    def _note_names(self, value: Any) -> None:
-        if isinstance(value, dict):
-            self.names.update(value)
-            value = value.values()
-        for each in value:
-            if isinstance(each, dict | list):
-                self._note_names(each)
 
 
 _TAKEN = PROPERTIES - {"title", "type"} | {"node_type", "labels"}
@@ -242,12 +258,26 @@ def relationship_type(link_type: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in link_type).upper() or "LINK"
 
 
-def _fitting(value: Any) -> Any:
-    """Return a JSON value with whole numbers beyond 64 signed bits as floating ones: the graph knows no others."""
-    if isinstance(value, int) and not isinstance(value, bool) and not -_INT64 <= value < _INT64:
-        return float(value)
-    if isinstance(value, list):
-        return [_fitting(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _fitting(each) for name, each in value.items()}
-    return value
+def _latest(rows: Collection[Row]) -> list[Row]:
+    """Return the last of several rows of one thing: it is how the thing stands."""
+    return list({row[0]: row for row in rows}.values())
+
+
+def _grouped(keys: Iterable[_Key], rows: list[Row]) -> Iterator[tuple[_Key, list[Row]]]:
+    """Yield rows with equal keys together, in the order in which keys come first."""
+    each = list(keys)
+    if len(set(each)) == 1:
+        yield each[0], rows
+        return
+    groups: dict[_Key, list[Row]] = defaultdict(list)
+    for key, row in zip(each, rows, strict=True):
+        groups[key].append(row)
+    yield from groups.items()
+
+
+def _where(conditions: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    return [value if condition else None for condition, value in zip(conditions, values, strict=True)]
+
+
+def _is_there(column: Column) -> Iterable[bool]:
+    return (value is not None for value in column)
