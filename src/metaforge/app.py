@@ -50,7 +50,10 @@ from metaforge.twin.resources import add_resources
 from metaforge.twin.scopes import ClientScopes
 
 if TYPE_CHECKING:
+    from metaforge.access.judge import Access
+    from metaforge.approvals.opening import Approvals
     from metaforge.twin.services import TwinServices
+    from metaforge.web.services import Services
 
 INSTRUCTIONS = """\
 MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number's name ends in its unit; \
@@ -179,6 +182,28 @@ class App:
             store, self.blobs, self.calls, self.scopes, measurer, self.workspace, self.settings.allow_twin_mutations
         )
 
+    @cached_property
+    def approvals(self) -> "Approvals":
+        """The ledger of held calls, and what wakes those who wait for it; made when the first one needs it."""
+        from metaforge.approvals.opening import open_approvals
+
+        return open_approvals(self.settings, self.database, self.home)
+
+    def gateway_services(self, access: "Access") -> "Services":
+        """Return what the gateway's routes and pages need of this application.
+
+        Args:
+            access: the rules of the address that is listened on.
+        """
+        from metaforge.access.browser import Browser
+        from metaforge.web.services import Services
+
+        return Services(
+            ledger=self.approvals.ledger, waker=self.approvals.waker, twin=self.twin_services, calls=self.calls,
+            resources=self.resources, settings=self.settings, access=access, browser=Browser(access, self.settings),
+            health=lambda: self.health(ClientInfo()), agents_may_decide=self.settings.allow_agent_human_authority,
+        )  # fmt: skip
+
     def _register_foreign_adapters(self) -> None:
         """Register adapters that other packages bring; a broken one is told, and the server starts all the same."""
         from metaforge.registry.discovery import discover
@@ -299,6 +324,8 @@ class App:
         await asyncio.gather(*(source.close() for source in self.registry.sources()))
         if "twin_services" in self.__dict__:
             await self.twin_services.close()
+        if "approvals" in self.__dict__:
+            await self.approvals.close()
         self.recorder.close()
         self.blobs.close()
         spans.shutdown()

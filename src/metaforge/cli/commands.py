@@ -119,6 +119,31 @@ def mcp(arguments: Annotated[list[str] | None, typer.Argument(show_default=False
     main()
 
 
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = 8000,
+    adapters: Annotated[str, typer.Option(metavar="A,B", help="Load only these adapters.", show_default=False)] = "",
+    allow_twin_mutations: Annotated[
+        bool, typer.Option("--allow-twin-mutations", help="List twin.query_cypher as one that may write.")
+    ] = False,
+) -> None:
+    """Serve everything in one process: the dashboard, the API at /v1, and MCP at /mcp."""
+    from metaforge.cli.serve import run
+
+    raise typer.Exit(run(host, port, adapters, allow_twin_mutations=allow_twin_mutations))
+
+
+@app.command()
+def dashboard(
+    print_only: Annotated[bool, typer.Option("--print", help="Print the address, open nothing.")] = False,
+) -> None:
+    """Open the dashboard of the running server in a browser. Exit status 1 when no server answers."""
+    from metaforge.cli.dashboard import show
+
+    raise typer.Exit(show(print_only=print_only))
+
+
 @calls.command("list")
 def list_calls(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, newest first.")] = 20,

@@ -75,7 +75,7 @@ def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
     check_stdio_key(settings)
     app = App(settings, over_stdio=True)
     _ready(app.ready_line())
-    _run(StdioServer(app, 0, stdout, settings.max_request_mb << 20, _leave_soon).serve())
+    run_serving(StdioServer(app, 0, stdout, settings.max_request_mb << 20, leave_soon).serve())
     return 0
 
 
@@ -89,11 +89,11 @@ def _run_http(options: argparse.Namespace) -> int:
     bound = listen(options.host, options.port)
     app = App(settings, over_stdio=False)
     _ready(app.ready_line())
-    _run(serve_http(app, settings, bound, options.host, _leave_soon))
+    run_serving(serve_http(app, settings, bound, options.host, leave_soon))
     return 0
 
 
-def _run(serving: Coroutine[Any, Any, None]) -> None:
+def run_serving(serving: Coroutine[Any, Any, None]) -> None:
     """Run to the end."""
     import asyncio
 
@@ -108,7 +108,7 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
         runner.run(serving)
 
 
-def _leave_soon() -> None:
+def leave_soon() -> None:
     """Leave in time even if something holds the exit."""
     last = threading.Timer(EXIT_SECONDS, os._exit, (0,))
     last.daemon = True

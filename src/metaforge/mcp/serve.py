@@ -7,18 +7,36 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
 from metaforge.mcp.corked import CorkedProtocol
 from metaforge.mcp.http import HttpServer
+from metaforge.mcp.replies import Receive
 from metaforge.mcp.service import Service
+from metaforge.mcp.streams import Send
 from metaforge.settings import BadSetting, Settings
 from metaforge.telemetry import logs
 
 CLOSE_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 75
+
+
+class Application(Protocol):
+    """An ASGI application that is told when it begins and when it must end."""
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        ...
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        ...
+
+    def stop(self) -> None:
+        """End every call and stream, so that connections can end."""
+        ...
 
 
 class _Server(uvicorn.Server):
@@ -49,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
     return bound
 
 
-def configure(application: HttpServer) -> uvicorn.Config:
+def configure(application: Application) -> uvicorn.Config:
     """Return how uvicorn is to serve the application."""
     options: dict[str, Any] = {
         "http": CorkedProtocol,
@@ -67,7 +85,12 @@ def configure(application: HttpServer) -> uvicorn.Config:
 
 
 async def serve_http(
-    service: Service, settings: Settings, bound: socket.socket, host: str, on_end: Callable[[], None]
+    service: Service,
+    settings: Settings,
+    bound: socket.socket,
+    host: str,
+    on_end: Callable[[], None],
+    around: Callable[[HttpServer], Application] = lambda server: server,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then end every call and stream.
 
@@ -75,8 +98,9 @@ async def serve_http(
         bound: a listening socket.
         host: the address it was asked for, as the access rules see it.
         on_end: called once when the end begins.
+        around: returns what serves in the end, given the MCP server: itself, or something that serves more.
     """
-    application = HttpServer(service, settings, host)
+    application = around(HttpServer(service, settings, host))
     server = _Server(configure(application))
     loop = asyncio.get_running_loop()
     closing: list[asyncio.Task[None]] = []
