@@ -253,6 +253,30 @@ class Settings:
         20.0,
         _between(0, 3600),
     )
+    gateway_url: str = _doc(
+        "METAFORGE_GATEWAY_URL",
+        "The gateway whose ledger and runs this server uses instead of its own store's: http://gateway:8000.",
+        "",
+        lambda text: text.strip().rstrip("/"),
+    )
+    gateway_key: str = _doc(
+        "METAFORGE_GATEWAY_KEY", "The key this server shows to the gateway. Default: METAFORGE_MCP_API_KEY.", ""
+    )
+    approval_webhook_url: str = _doc(
+        "METAFORGE_APPROVAL_WEBHOOK_URL",
+        "Told by POST when a call waits for a person; Slack and Mattermost show its `text`.",
+        "",
+    )
+    approval_webhook_secret: str = _doc(
+        "METAFORGE_APPROVAL_WEBHOOK_SECRET", "Signs what is sent there: X-MetaForge-Signature, HMAC-SHA256.", ""
+    )
+    allow_agent_human_authority: bool = _doc(
+        "METAFORGE_ALLOW_AGENT_HUMAN_AUTHORITY",
+        "Let an agent take decisions that are a person's alone.",
+        False,
+        _flag,
+        strict=True,
+    )
     dashboard_url: str = _doc(
         "METAFORGE_DASHBOARD_URL",
         "Where people reach the dashboard; links in questions, progress and results lead there.",

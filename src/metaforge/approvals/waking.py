@@ -59,6 +59,7 @@ class StoreWaker:
         self._followers: set[asyncio.Future[None]] = set()
         self._stop: asyncio.TimerHandle | None = None
         self._seen = 0
+        self._is_closed = False
 
     async def wait(self, approval_id: str, until: float) -> None:
         """Return when the entry may have changed; see `port.Waker`."""
@@ -94,6 +95,7 @@ class StoreWaker:
 
     async def close(self) -> None:
         """Stop watching; whoever waits is woken."""
+        self._is_closed = True
         self._wake_all()
         if self._stop is not None:
             self._stop.cancel()
@@ -111,7 +113,7 @@ class StoreWaker:
             async with asyncio.timeout(until - time.monotonic()):
                 await self._watching()
                 # From here on nothing is missed; what came before is in the store.
-                if not await is_settled():
+                if not await is_settled() and not self._is_closed:
                     await woken
         except TimeoutError:
             return
@@ -146,7 +148,7 @@ class StoreWaker:
                     self._wake_all()
         finally:
             if not first.done():
-                first.cancel()
+                first.set_result(None)  # whoever waits for the start looks for himself
 
     async def _is_settled(self, approval_id: str) -> bool:
         """Whether an entry no longer awaits an answer."""

@@ -1,7 +1,7 @@
 """Entries as JSON: in the store, and between a server and its gateway. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from metaforge.approvals.model import Approver, Decision, Entry, Kind, Request, Route, State
@@ -45,7 +45,7 @@ def request_from(data: Mapping[str, Any]) -> Request:
     """Return the request that JSON tells of; raises KeyError, TypeError or ValueError where it is none."""
     return Request(
         **{
-            **{name: data[name] for name in Request.__dataclass_fields__},
+            **_known(Request, data),
             "kind": Kind(data["kind"]),
             "effect": Effect(data["effect"]),
             "route": Route(data["route"]),
@@ -57,8 +57,8 @@ def request_from(data: Mapping[str, Any]) -> Request:
 def caller_from(data: Mapping[str, Any]) -> Caller:
     """Return the caller that JSON tells of."""
     service = data.get("service")
-    claims = ServiceClaims(**service) if service else None
-    return Caller(**{**data, "trust": Trust(data["trust"]), "service": claims})
+    claims = ServiceClaims(**_known(ServiceClaims, service)) if service else None
+    return Caller(**{**_known(Caller, data), "trust": Trust(data["trust"]), "service": claims})
 
 
 def decision_json(decision: Decision, *, shown: bool = False) -> dict[str, Any]:
@@ -78,12 +78,12 @@ def decision_json(decision: Decision, *, shown: bool = False) -> dict[str, Any]:
 
 def decision_from(data: Mapping[str, Any]) -> Decision:
     """Return the decision that JSON tells of."""
-    return Decision(**{**data, "approver": approver_from(data["approver"])})
+    return Decision(**{**_known(Decision, data), "approver": approver_from(data["approver"])})
 
 
 def approver_from(data: Mapping[str, Any]) -> Approver:
     """Return the approver that JSON tells of."""
-    return Approver(**data)
+    return Approver(**_known(Approver, data))
 
 
 def entry_json(entry: Entry, *, shown: bool = False) -> dict[str, Any]:
@@ -106,9 +106,14 @@ def entry_from(data: Mapping[str, Any]) -> Entry:
     decision = data["decision"]
     return Entry(
         **{
-            **data,
+            **_known(Entry, data),
             "request": request_from(data["request"]),
             "state": State(data["state"]),
             "decision": decision_from(decision) if decision else None,
         }
     )
+
+
+def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that this version knows; a gateway may be newer."""
+    return {field.name: data[field.name] for field in fields(kind) if field.name in data}
