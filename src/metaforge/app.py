@@ -51,6 +51,7 @@ from metaforge.twin.scopes import ClientScopes
 
 if TYPE_CHECKING:
     from metaforge.access.judge import Access
+    from metaforge.access.service import ServiceJudge
     from metaforge.approvals.opening import Approvals
     from metaforge.twin.services import TwinServices
     from metaforge.web.services import Services
@@ -108,7 +109,7 @@ class App:
                 Telemetry(),
                 Capture(self.recorder, self.registry, self.scopes),
                 Resolve(self.registry),
-                Authorise(),
+                Authorise(self._service_rules()),
                 Scope(self.scopes),
                 Validate(ArgumentJudge(), PathJudge(self.workspace)),
                 Stash(GeometryStash(self.home / "stash"), self.blobs),
@@ -144,6 +145,18 @@ class App:
         if adapter_id in OPTIONAL:
             return settings.fixtures
         return not settings.adapters or adapter_id in settings.adapters
+
+    def _service_rules(self) -> "ServiceJudge | None":
+        """Return what judges the worker of server-driven runs, where one has a key."""
+        if self.over_stdio or not self.settings.service_key:
+            return None
+        from metaforge.access.runs import GatewayRuns, StoreRuns
+        from metaforge.access.service import ServiceJudge
+
+        settings = self.settings
+        if settings.gateway_url:
+            return ServiceJudge(GatewayRuns(settings.gateway_url, settings.gateway_key or settings.api_key))
+        return ServiceJudge(StoreRuns(lambda: self.twin_services.store))
 
     def _source(self, manifest: AdapterManifest, *python_paths: Path) -> ToolSource:
         if manifest.in_process:

@@ -10,19 +10,21 @@ from urllib.parse import parse_qs
 from joserfc import jwk, jwt
 
 AUDIENCE = "https://forge.example/mcp"
+FIRST = jwk.generate_key("RSA", 2048, {"kid": "k1", "use": "sig"})
+"""Making one takes a while; every issuer begins with this."""
 
 
 class Issuer:
     """Signs tokens with keys whose public halves it serves."""
 
     def __init__(self) -> None:
-        self.keys: dict[str, Any] = {}
-        self.signing_id = ""
+        self.keys: dict[str, Any]
+        self.signing_id: str
         self.asked: list[str] = []
         self.metadata: dict[str, Any] | None = None
         self.key_set: Any = None
         """What to serve instead of the keys."""
-        self.rotate("k1")
+        self.keys, self.signing_id = {"k1": FIRST}, "k1"
         self._server: ThreadingHTTPServer | None = None
         self.start()
         self.url = f"http://127.0.0.1:{self.port}/realms/forge"

@@ -1,5 +1,7 @@
 """Stage 4: who decides is known from the connection. A caller who names the approver is refused."""
 
+from typing import Protocol
+
 from metaforge.calls.call import Call, Proceed
 from metaforge.core.errors import ToolError
 from metaforge.tools.context import Outcome
@@ -8,8 +10,21 @@ from metaforge.tools.effect import HoldRule
 APPROVER_NAMES = ("decided_by", "approver", "approved_by", "__approved_by__")
 
 
+class ServiceRules(Protocol):
+    """What a caller with the service key may do: `access.service.ServiceJudge`."""
+
+    async def admit(self, call: Call) -> Call: ...
+
+
 class Authorise:
-    """Raises ToolError `approver_not_caller_supplied` on tools whose decision is a person's alone."""
+    """Raises ToolError `approver_not_caller_supplied` on tools whose decision is a person's alone.
+
+    Args:
+        service: judges calls that show the service key; without it they are calls like any other.
+    """
+
+    def __init__(self, service: ServiceRules | None = None) -> None:
+        self.service = service
 
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
         if call.resolved().hold is HoldRule.ALWAYS:
@@ -21,4 +36,6 @@ class Authorise:
                         kind="approver_not_caller_supplied", where=name, fix=f"Leave {name} out",
                         code="approver_not_caller_supplied", field=name,
                     )  # fmt: skip
+        if call.caller.service is not None and self.service is not None:
+            call = await self.service.admit(call)
         return await proceed(call)

@@ -63,6 +63,7 @@ class Capture:
     ) -> CallRecord:
         tool: Tool | None = call.notes.get("tool")
         adapter_id = tool.adapter_id if tool else ""
+        caller: Caller = call.notes.get("caller", call.caller)
         return build(
             CallRecord,
             call_id=call.id,
@@ -80,9 +81,9 @@ class Capture:
             programs={each.name: each.version for each in outcome.programs} if outcome else {},
             warnings=outcome.warnings if outcome else (),
             summary=outcome.summary if outcome else "",
-            caller=call.caller,
+            caller=caller,
             project_id=call.notes.get("project_id", call.project_id),
             run_id=call.notes.get("run_id", call.run_id),
             trace_id=call.trace_id,
-            work_session_id=self.sessions.session_for(call.caller, before).session_id,
+            work_session_id=self.sessions.session_for(caller, before).session_id,
         )

@@ -22,7 +22,8 @@ class Scope:
 
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
         named = call.arguments.get("project_id")
-        project_id = named if isinstance(named, str) and named else self.scopes.project_of(call.caller)
+        project_id = named if isinstance(named, str) and named else ""
+        project_id = project_id or call.project_id or self.scopes.project_of(call.caller)
         run_id = call.run_id or self.scopes.run_of(call.caller)
         if project_id or run_id:
             call.notes["project_id"], call.notes["run_id"] = project_id, run_id

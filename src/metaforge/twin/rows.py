@@ -135,7 +135,10 @@ def event_of_call(row: Row) -> SessionEvent:
     data = {
         "tool_id": tool_id, "status": status, "duration_ms": record.get("duration_ms"), "captured_by": "server"
     }  # fmt: skip
+    caller = record["caller"]
+    if service := caller.get("service"):
+        data |= {"caller": caller["trust"], "service": {name: service[name] for name in ("run_id", "phase", "model")}}
     message = record.get("summary") or record.get("error_message") or f"{tool_id} {status}"
     kind = "action" if status == "ok" else "error"
-    author = record["caller"]["actor_id"]
+    author = caller["actor_id"]
     return SessionEvent(session_id, seq, call_id, kind, message, data, call_id, author, record["started_at"])
