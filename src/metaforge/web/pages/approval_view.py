@@ -1,0 +1,143 @@
+"""What a page shows of an entry: its arguments without secrets, what it would change, and how it came to its state."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metaforge.approvals.model import Entry, State, seconds_between
+from metaforge.approvals.showing import shown_arguments
+from metaforge.twin.difference import ABSENT, FieldChange, differences
+from metaforge.web.pages.words import duration, pretty, spoken
+
+TONES = {
+    State.AWAITING: "warn", State.APPROVED: "accent", State.RUNNING: "accent", State.COMPLETED: "good",
+    State.REJECTED: "bad", State.TIMED_OUT: "none", State.CANCELED: "none", State.FAILED: "bad",
+}  # fmt: skip
+WORDS = {State.AWAITING: "waiting"}
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST_CHARS = 16
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened to an entry."""
+
+    tone: str
+    title: str
+    at: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class ShownEntry:
+    """An entry as a template wants it."""
+
+    arguments: Mapping[str, Any]
+    hidden: bool
+    """Whether secrets are not shown."""
+    edited: Mapping[str, Any] | None
+    edits: Sequence[Mapping[str, Any]]
+    """What a person changed in the arguments, as rows of a table."""
+    changes: Sequence[Mapping[str, Any]]
+    """What the call would change in the design, likewise."""
+    is_new: bool
+    """Whether the change adds what was not there."""
+    notes: Sequence[str]
+    """What the change says beside values now and after."""
+    pictures: Sequence[str]
+    decidable: bool
+    why_not: str
+    steps: Sequence[Step]
+    tone: str
+    word: str
+
+
+def shown_entry(entry: Entry) -> ShownEntry:
+    """Return what to show of an entry."""
+    asked = entry.request
+    arguments = shown_arguments(asked.arguments)
+    edited = shown_arguments(entry.arguments) if entry.edited else None
+    change = asked.change
+    now, after = change.get("now"), change.get("after")
+    changes = differences(_mapping(now), _mapping(after))
+    why_not = _why_not(entry)
+    return ShownEntry(
+        arguments=arguments,
+        hidden=arguments != dict(asked.arguments),
+        edited=edited,
+        edits=[field_row(each) for each in differences(arguments, edited)] if edited is not None else (),
+        changes=[field_row(each) for each in changes],
+        is_new=now is None and after is not None,
+        notes=[f"{spoken(name)}: {value}" for name, value in change.items()
+               if name not in ("now", "after", "pictures") and isinstance(value, str | int | float) and value != ""],
+        pictures=[each for each in change.get("pictures") or () if isinstance(each, str)],
+        decidable=not why_not,
+        why_not=why_not,
+        steps=_steps(entry),
+        tone=TONES[entry.state],
+        word=word_of(entry.state),
+    )  # fmt: skip
+
+
+def word_of(state: State) -> str:
+    """Return a state as a person says it."""
+    return WORDS.get(state, spoken(state))
+
+
+def field_row(change: FieldChange) -> dict[str, Any]:
+    """Return a difference as a template wants it: path, what, and the texts of both sides."""
+    return {
+        "path": change.path,
+        "what": change.what,
+        "before": None if change.before is ABSENT else _text(change.before),
+        "after": None if change.after is ABSENT else _text(change.after),
+        "lines": change.text_lines() if change.is_text else None,
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return f"{value[:_DIGEST_CHARS]}…" if _DIGEST.fullmatch(value) else value
+    return pretty(value)
+
+
+def _mapping(value: Any) -> Any:
+    if value is None:
+        return {}
+    return value if isinstance(value, Mapping) else {"value": value}
+
+
+def _why_not(entry: Entry) -> str:
+    if entry.state is State.AWAITING and entry.on_dashboard:
+        return ""
+    if entry.state is State.AWAITING:
+        client = entry.request.caller.client_name or "the client"
+        return f"The question is open in {client}. It can be answered here too as soon as nobody answers it there."
+    return f"This is {word_of(entry.state)}: nothing is left to decide."
+
+
+def _steps(entry: Entry) -> list[Step]:
+    asked, decision = entry.request, entry.decision
+    client = asked.caller.client_name
+    steps = [
+        Step("accent", f"Asked by {asked.caller.actor_id}" + (f" with {client}" if client else ""), asked.created_at)
+    ]
+    if decision is not None:
+        waited = duration(seconds_between(asked.created_at, decision.decided_at))
+        approved = decision.decision == "approve"
+        verb = "Approved with edits" if entry.edited else "Approved" if approved else "Rejected"
+        by = decision.approver
+        known = "" if by.verified else " (identity not verified)"
+        behalf = f" for {by.on_behalf_of}" if by.on_behalf_of else ""
+        title = f"{verb} by {by.name}{known}{behalf} after {waited}, on {_surface(by.surface)}"
+        steps.append(Step("good" if approved else "bad", title, decision.decided_at, decision.reason))
+    if entry.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.TIMED_OUT, State.CANCELED):
+        steps.append(Step(TONES[entry.state], word_of(entry.state).capitalize(), entry.updated_at, entry.ended_reason))
+    return steps
+
+
+def _surface(surface: str) -> str:
+    return {
+        "elicitation": "the client", "dashboard": "the dashboard", "cli": "the command line", "agent": "an agent's call"
+    }.get(surface, surface)  # fmt: skip
