@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from metaforge.mcp.whole import write_whole
 from metaforge.protocol import jsonrpc, sse
 from metaforge.protocol.jsonrpc import Message
 
@@ -24,10 +25,14 @@ _JSON = (b"content-type", b"application/json")
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
     """Send a whole response: JSON when it has a body."""
+    if body and not headers and status == 200 and write_whole(send, status, body, None):
+        return
     if body:
         told = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
     else:
         told = [*headers] if status == 204 else [(b"content-length", b"0"), *headers]
+    if write_whole(send, status, body, told):
+        return
     await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": body})
 
