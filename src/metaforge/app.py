@@ -215,6 +215,7 @@ class App:
             ledger=self.approvals.ledger, waker=self.approvals.waker, twin=self.twin_services, calls=self.calls,
             resources=self.resources, settings=self.settings, access=access, browser=Browser(access, self.settings),
             health=lambda: self.health(ClientInfo()), agents_may_decide=self.settings.allow_agent_human_authority,
+            engine=self.engine, catalogue=self.registry,
         )  # fmt: skip
 
     def _register_foreign_adapters(self) -> None:
