@@ -69,6 +69,8 @@ class Browser:
             Method.OAUTH: self._secret.mark("oauth", issuer) if issuer else "",
         }
         """What ends a session when the key or the issuer it was opened with is replaced."""
+        self._scopes = {*access.oauth.scopes, access.oauth.approve_scope} if access.oauth is not None else set()
+        """The ones that decide something here; a cookie has no room for all that a token may carry."""
         self._signed_out: dict[str, float] = {}
 
     async def judge(self, headers: Mapping[bytes, bytes], peer: Peer = None) -> Identity | Denied:
@@ -134,7 +136,7 @@ class Browser:
             "method": identity.method,
             "principal": identity.principal,
             "name": identity.name,
-            "scopes": sorted(identity.scopes),
+            "scopes": sorted(identity.scopes & self._scopes),
             "sid": identity.session_id,
             "proof": self._proofs[identity.method],
             "iat": now,

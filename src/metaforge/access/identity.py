@@ -33,7 +33,7 @@ class Identity:
     verified: bool = False
     """Whether an issuer vouches for who this is; an API key identifies nobody."""
     name: str = ""
-    """What to call a person on pages: from the token, or as typed at sign-in."""
+    """What to call a person: the token's name and subject, or as typed at sign-in."""
     scopes: frozenset[str] = frozenset()
     expires_at: float = math.inf
     """Seconds since 1970 after which the credential is no longer good."""

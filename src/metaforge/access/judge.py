@@ -230,7 +230,7 @@ def _identity(issuer: str, token: "Token") -> Identity:
         method=Method.OAUTH,
         principal=f"oauth {issuer} {token.client_id} {token.subject}",
         verified=True,
-        name=token.name,
+        name=f"{token.name} ({token.subject})" if token.name not in ("", token.subject) else token.subject,
         scopes=token.scopes,
         expires_at=token.expires_at,
     )

@@ -49,7 +49,7 @@ def run(host: str, port: int, adapters: str, *, allow_twin_mutations: bool) -> i
     def around(server: HttpServer) -> Front:
         return Front(server, gateway)
 
-    run_serving(serve_http(app, settings, bound, host, leave_soon, around))
+    run_serving(serve_http(app, settings, bound, host, leave_soon, around, access))
     return 0
 
 

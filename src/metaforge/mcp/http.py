@@ -46,14 +46,15 @@ class HttpServer:
         service: what answers.
         settings: limits, key and idle time.
         host: the address that is listened on; decides which `Host` and `Origin` are ours.
+        access: the judge of callers, where others in the process share it.
 
     Raises:
         BadSetting: an open server on an address that others can reach.
     """
 
-    def __init__(self, service: Service, settings: Settings, host: str) -> None:
+    def __init__(self, service: Service, settings: Settings, host: str, access: Access | None = None) -> None:
         self._service = service
-        self._access = Access(settings, host)
+        self._access = access or Access(settings, host)
         self._limit_bytes = settings.max_request_mb << 20
         self._dispatcher = Dispatcher(service)
         self._sessions = Sessions(settings.session_idle_seconds)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import uvicorn
 
+from metaforge.access.judge import Access
 from metaforge.mcp.corked import CorkedProtocol
 from metaforge.mcp.http import HttpServer
 from metaforge.mcp.replies import Receive
@@ -91,6 +92,7 @@ async def serve_http(
     host: str,
     on_end: Callable[[], None],
     around: Callable[[HttpServer], Application] = lambda server: server,
+    access: Access | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then end every call and stream.
 
@@ -99,8 +101,9 @@ async def serve_http(
         host: the address it was asked for, as the access rules see it.
         on_end: called once when the end begins.
         around: returns what serves in the end, given the MCP server: itself, or something that serves more.
+        access: the judge of callers, where what stands around the MCP server shares it.
     """
-    application = around(HttpServer(service, settings, host))
+    application = around(HttpServer(service, settings, host, access))
     server = _Server(configure(application))
     loop = asyncio.get_running_loop()
     closing: list[asyncio.Task[None]] = []

@@ -3,13 +3,15 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from metaforge.access.metadata import WELL_KNOWN
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 MACHINE_PATHS = frozenset(
-    path + end for path in ("/mcp", "/rpc", "/health", "/metrics") for end in ("", "/")
-)  # fmt: skip
+    path + end for path in ("/mcp", "/rpc", "/health", "/metrics", WELL_KNOWN, WELL_KNOWN + "/mcp") for end in ("", "/")
+)
 
 
 class Application(Protocol):
@@ -32,7 +34,7 @@ class Front:
     """Chooses by path. A request to a machine's path passes nothing but one look-up.
 
     Args:
-        machine: serves /mcp, /rpc, /health and /metrics.
+        machine: serves /mcp, /rpc, /health, /metrics, and says where tokens come from.
         gateway: serves everything else.
     """
 
