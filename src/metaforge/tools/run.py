@@ -1,4 +1,4 @@
-"""Run one adapter: `python -m metaforge.tools.run MODULE:CLASS [--http HOST:PORT]`.
+"""Run one adapter: `python -m metaforge.tools.run MODULE:CLASS [--http HOST[:PORT]]`.
 
 The first thing it does is take stdin and stdout away from everything imported later.
 """
@@ -27,10 +27,24 @@ def _limit(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+def _address(text: str) -> tuple[str, int | None]:
+    """Split `HOST:PORT`, `HOST` or `PORT`; an IPv6 address stands in brackets when a port follows."""
+    if text.isdigit():
+        return "", int(text)
+    host, colon, port = text.rpartition(":")
+    if colon and port.isdigit() and (":" not in host or host.startswith("[")):
+        return host.strip("[]"), int(port)
+    return text.strip("[]"), None
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="metaforge.tools.run", description=__doc__)
     parser.add_argument("target", help="module:Class of the adapter")
-    parser.add_argument("--http", metavar="HOST:PORT", help="serve POST /rpc instead of stdio")
+    parser.add_argument(
+        "--http",
+        metavar="HOST[:PORT]",
+        help="serve POST /rpc and /mcp instead of stdio; the port is the adapter's own unless given",
+    )
     parser.add_argument("--limit", metavar="NAME=N", type=_limit, action="append", default=[], help="bound the process")
     parser.add_argument("--guard", metavar="PID", type=int, help="end every descendant when this or process PID ends")
     options = parser.parse_args(argv)
@@ -45,8 +59,8 @@ def main(argv: list[str] | None = None) -> None:
     if options.http:
         import asyncio
 
-        host, _, port = options.http.rpartition(":")
-        asyncio.run(load(options.target).start_http(host or "127.0.0.1", int(port)))
+        host, port = _address(options.http)
+        asyncio.run(load(options.target).start_http(host or "127.0.0.1", port))
         return
     from metaforge.tools.server import take_stdin, take_stdout
 

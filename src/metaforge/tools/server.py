@@ -46,10 +46,12 @@ class McpToolServer:
     Class attributes:
         needs: programs and modules that every tool of the adapter needs.
         in_process: True for adapters the server itself runs; they start no process.
+        http_port: where it listens over HTTP when nobody says otherwise.
     """
 
     needs: ClassVar[tuple[Need, ...]] = ()
     in_process: ClassVar[bool] = False
+    http_port: ClassVar[int] = 8080
 
     def __init__(self, adapter_id: str, version: str, *, groups: Sequence[object] = ()) -> None:
         """Collect the tools.
@@ -258,11 +260,11 @@ class McpToolServer:
         """Whether any tool needs an event loop: entering one for each call would double the cost of a small call."""
         return bool(self._handlers) or any(marked.is_async for marked in self._marked.values())
 
-    async def start_http(self, host: str = "0.0.0.0", port: int = 8080) -> None:
-        """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time."""
+    async def start_http(self, host: str = "0.0.0.0", port: int | None = None) -> None:
+        """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time; on `http_port` by default."""
         from metaforge.tools.http import serve_http
 
-        await serve_http(self, host, port)
+        await serve_http(self, host, self.http_port if port is None else port)
 
 
 def _marked_methods(owner: object) -> Iterator[Callable[..., Any]]:
