@@ -33,6 +33,11 @@ DOCUMENTED = {
     "factor_of_safety_outside_zone",
     # A requirement's limit has its unit beside it; k is a coverage factor.
     "limit", "k",
+    # A circuit's results are volts, amperes or ohms: the unit stands beside each.
+    "final", "final_imag", "min", "max", "value", "at", "mean", "rms", "peak_to_peak", "waveform_data",
+    "mag_db_final", "mag_db_min", "mag_db_max", "phase_deg_final",
+    # SPICE's own names of what an analysis sweeps: seconds, hertz, or whatever the source gives.
+    "start", "stop", "step", "max_step", "fstart", "fstop", "points", "max_points", "quality_factor",
 }  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Circuit simulation with ngspice."""

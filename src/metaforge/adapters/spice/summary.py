@@ -1,0 +1,161 @@
+"""Measure the curves, and say in a few words what came out."""
+
+import numpy as np
+
+from metaforge.adapters.spice.answers import Measured, SimulationAnswer, VectorResult
+from metaforge.adapters.spice.measure_ac import measure_response
+from metaforge.adapters.spice.measure_time import measure_waveform
+from metaforge.adapters.spice.reading import rounded
+from metaforge.adapters.spice.values import engineering
+from metaforge.adapters.spice.vectors import Vector
+from metaforge.formats.spice_raw import Plot
+
+_SHOWN = 3
+
+
+def measure(plot: Plot, vectors: list[Vector], kind: str) -> tuple[dict[str, Measured], list[str]]:
+    """Measure each curve, and return what is doubtful about it."""
+    found: dict[str, Measured] = {}
+    doubts: list[str] = []
+    for vector in vectors:
+        if kind == "ac":
+            measured, doubt = _response(plot, vector)
+        elif kind == "transient":
+            measured, doubt = _waveform(plot, vector), ""
+        else:
+            continue
+        if measured is not None:
+            found[vector.name] = measured
+        if doubt and measured is not None and vector.name.startswith("v("):
+            doubts.append(f"{vector.name}: {doubt}")
+    return found, doubts[:3]
+
+
+def _response(plot: Plot, vector: Vector) -> tuple[Measured | None, str]:
+    response = measure_response(plot.scale, vector)
+    if response is None:
+        return None, ""
+    band, center = response.bandwidth_hz, response.center_hz
+    return Measured(
+        response.kind,
+        passband_db=rounded(response.passband_db, 6),
+        corner_hz=_number(response.corner_hz),
+        lower_corner_hz=_number(response.lower_corner_hz),
+        upper_corner_hz=_number(response.upper_corner_hz),
+        center_hz=_number(center),
+        bandwidth_hz=_number(band),
+        quality_factor=_number(center / band if center and band else None),
+        peak_db=rounded(response.peak_db, 6),
+        peak_hz=_number(response.peak_hz),
+        unity_gain_hz=_number(response.unity_gain_hz),
+        phase_at_unity_deg=_number(response.phase_at_unity_deg),
+    ), response.doubt
+
+
+def _waveform(plot: Plot, vector: Vector) -> Measured | None:
+    told = measure_waveform(plot.scale, vector)
+    if told is None:
+        return None
+    kind = "oscillation" if told.frequency_hz else "step" if told.settling_time_seconds is not None else "waveform"
+    return Measured(
+        kind,
+        mean=_number(told.mean),
+        rms=_number(told.rms),
+        peak_to_peak=_number(told.peak_to_peak),
+        rise_time_seconds=_number(told.rise_time_seconds),
+        fall_time_seconds=_number(told.fall_time_seconds),
+        overshoot_percent=_number(told.overshoot_percent),
+        settling_time_seconds=_number(told.settling_time_seconds),
+        frequency_hz=_number(told.frequency_hz),
+        duty_ratio=_number(told.duty_ratio),
+    )
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else rounded(value, 6)
+
+
+def summarise(answer: SimulationAnswer, warnings: list[str]) -> str:
+    """Return the verdict, a few numbers with units, and how doubtful they are."""
+    kind = answer.analysis_type.replace("_", " ")
+    parts = [f"{len(warnings)} warning{'s' * (len(warnings) > 1)}, read them first." if warnings else "",
+             f"{kind.upper() if len(kind) < 3 else kind.capitalize()} of `{answer.title or 'netlist'}`:"]  # fmt: skip
+    names = list(answer.results)
+    if answer.values_at:
+        names = []
+        parts.append("; ".join(_reading_text(answer, index) for index in range(min(len(answer.values_at), 4))) + ".")
+    measured = [text for name in list(answer.measurements)[:6] if (text := _measured_text(name, answer))]
+    parts += measured[:2]
+    if not measured:
+        parts.append("; ".join(_result_text(name, answer.results[name]) for name in names[: 2 * _SHOWN]))
+    if answer.points_count > 1:
+        parts.append(f"({answer.points_count} points.)")
+    if answer.convergence != "converged":
+        parts.append(f"The operating point {answer.convergence.replace('_', ' ')}.")
+    return " ".join(part for part in parts if part)
+
+
+def _db(value: float | None) -> str:
+    """Write decibels to a hundredth; what is not worth that is zero."""
+    return f"{round(value or 0.0, 2) + 0.0:g}"
+
+
+def _reading_text(answer: SimulationAnswer, index: int) -> str:
+    reading = answer.values_at[index]
+    unit = answer.results[reading.vector].unit
+    place = engineering(reading.at, {"frequency": "Hz", "time": "s"}.get(answer.scale, ""))
+    if reading.mag_db is not None:
+        return f"{reading.vector} at {place}: {_db(reading.mag_db)} dB, {reading.phase_deg:.4g} deg"
+    return f"{reading.vector} at {place}: {engineering(reading.value or 0.0, unit)}"
+
+
+def _measured_text(name: str, answer: SimulationAnswer) -> str:
+    measured = answer.measurements[name]
+    if measured.corner_hz is not None:
+        return (
+            f"{name} is a {measured.kind}, {_db(measured.passband_db)} dB in its pass band, corner (half power, "
+            f"-3.01 dB) at {engineering(measured.corner_hz, 'Hz')}."
+        )
+    if measured.kind in ("band-pass", "band-stop") and measured.center_hz:
+        return (
+            f"{name} is a {measured.kind} from {engineering(measured.lower_corner_hz or 0, 'Hz')} to "
+            f"{engineering(measured.upper_corner_hz or 0, 'Hz')} (half power), peak {_db(measured.peak_db)} dB at "
+            f"{engineering(measured.peak_hz or 0, 'Hz')}."
+        )
+    unit = answer.results[name].unit
+    if measured.settling_time_seconds is not None:
+        return (
+            f"{name} steps to {engineering(answer.results[name].final or 0.0, unit)}, overshoot "
+            f"{measured.overshoot_percent:.3g} %, settled to 2 % in {engineering(measured.settling_time_seconds, 's')}."
+        )
+    if measured.frequency_hz is not None:
+        return (
+            f"{name} repeats at {engineering(measured.frequency_hz, 'Hz')}, peak to peak "
+            f"{engineering(measured.peak_to_peak or 0.0, unit)}, mean {engineering(measured.mean or 0.0, unit)}."
+        )
+    return ""
+
+
+def _result_text(name: str, result: VectorResult) -> str:
+    if result.mag_db_final is not None:
+        return f"{name} {_db(result.mag_db_min)} to {_db(result.mag_db_max)} dB"
+    if result.min is None:
+        imaginary = f" + {result.final_imag:.6g}i" if result.final_imag else ""
+        return f"{name} = {_plain(result.final or 0.0, result.unit)}{imaginary}"
+    low, high = _plain(result.min, result.unit), _plain(result.max or 0.0, result.unit)
+    return f"{name} {low} to {high}, at the end {_plain(result.final or 0.0, result.unit)}"
+
+
+def _plain(value: float, unit: str) -> str:
+    return engineering(value, unit) if unit in ("V", "A", "ohm", "s", "Hz") else f"{value:.6g} {unit}".rstrip()
+
+
+def next_step(answer: SimulationAnswer, has_params: bool, *, picture: bool) -> str:
+    """Return the call that usually follows."""
+    if answer.analysis_type == "op":
+        return "spice.run_simulation with analysis_type ac or transient shows how the circuit behaves around this point"
+    if answer.analysis_type == "ac" and not answer.values_at:
+        return "pass at: [frequency in Hz] to read magnitude and phase at a point"
+    if not picture and answer.scale:
+        return "pass picture: true to see the curves"
+    return "twin.record_evidence can cite this call for a requirement"
