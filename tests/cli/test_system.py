@@ -36,18 +36,18 @@ def test_a_library_that_serves_as_well_is_enough():
     assert [need.name for need in missing_needs(system_needs("linux"), everything, without)] == ["libOSMesa.so.8"]
 
 
-def test_macs_need_only_the_solver():
-    assert [need.name for need in system_needs("darwin")] == ["ccx"]
+def test_macs_need_only_the_solvers():
+    assert [need.name for need in system_needs("darwin")] == ["ccx", "ngspice"]
 
 
 @pytest.mark.parametrize(
     ("manager", "is_root", "command"),
     [
-        ("apt-get", True, "apt-get install -y calculix-ccx bubblewrap"),
-        ("apt-get", False, "sudo apt-get install -y calculix-ccx bubblewrap"),
-        ("dnf", False, "sudo dnf install -y calculix-ccx bubblewrap"),
-        ("pacman", False, "sudo pacman -S --needed --noconfirm bubblewrap && yay -S --needed calculix-ccx"),
-        ("", False, "install with your system's package manager: ccx, bwrap"),
+        ("apt-get", True, "apt-get install -y calculix-ccx bubblewrap ngspice"),
+        ("apt-get", False, "sudo apt-get install -y calculix-ccx bubblewrap ngspice"),
+        ("dnf", False, "sudo dnf install -y calculix-ccx bubblewrap ngspice"),
+        ("pacman", False, "sudo pacman -S --needed --noconfirm bubblewrap ngspice && yay -S --needed calculix-ccx"),
+        ("", False, "install with your system's package manager: ccx, bwrap, ngspice"),
     ],
 )
 def test_each_package_manager_gets_its_own_command(manager, is_root, command):
@@ -56,7 +56,7 @@ def test_each_package_manager_gets_its_own_command(manager, is_root, command):
 
 def test_brew_never_runs_as_root():
     command = install_command(system_needs("darwin"), "brew", is_root=False, platform="darwin")
-    assert command == "brew install costerwi/homebrew-calculix/calculix-ccx"
+    assert command == "brew install costerwi/homebrew-calculix/calculix-ccx ngspice"
 
 
 def test_windows_is_sent_to_wsl():

@@ -59,6 +59,7 @@ PROGRAMS = (
         "bubblewrap",
         required=False,
     ),
+    SystemNeed("ngspice", "spice.* tools simulate with it", "ngspice", "ngspice", "ngspice", "ngspice", required=False),
 )
 
 LIBRARIES = (
