@@ -43,8 +43,11 @@ class Holder:
             return True
         place, _, name = holder.partition("-")
         try:
-            if not name or place != _place(self._folder):
+            if not name or "/" in name or place != _place(self._folder):
                 return None
+        except OSError:
+            return None
+        try:
             descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             return False
