@@ -8,7 +8,7 @@ export PYTHON ?=
 # for thread-local storage than glibc leaves by default.
 export GLIBC_TUNABLES ?= glibc.rtld.optional_static_tls=16384
 
-.PHONY: help demo test check programs cases e2e bench setup docs manifests fresh format clean
+.PHONY: help demo test check programs cases e2e bench setup web docs manifests fresh format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,8 +35,13 @@ e2e: setup ## other people's clients: Claude Code, Codex, the Inspector, the con
 bench: setup ## the figures, as ratios against bare servers
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-setup: ## system packages, .venv and the package; quick when nothing is to do
+setup: ## system packages, .venv, the package and the dashboard; quick when nothing is to do
 	@scripts/setup all,dev
+	@$(BIN)/python -m metaforge.web.frontend --optional
+
+web: ## the dashboard's htmx and 3-D view, from the npm registry
+	@scripts/setup all,dev
+	@$(BIN)/python -m metaforge.web.frontend
 
 docs: setup ## write docs/reference and the outputs in README from the code
 	@$(BIN)/python scripts/write_docs.py $(ARGS)
@@ -51,4 +56,4 @@ format: setup ## format the code
 	@$(BIN)/ruff format && $(BIN)/ruff check --fix
 
 clean: ## remove everything that set-up and runs made in this folder
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/metaforge/web/static/built

@@ -93,6 +93,18 @@ def follow(command: list[str], heard: Callable[[str], None], **options: object) 
         raise Stop("\n".join([f"{' '.join(command)} failed:", *worth_reading[-15:]]))
 
 
+def test_packages() -> None:
+    """Install the browser that tests drive, where this needs nobody; without it they are skipped."""
+    missing = system.missing_needs(system.TEST_PROGRAMS)
+    root = system.is_root()
+    if not missing or system.package_manager() != "apt-get" or not (root or can_sudo()):
+        return
+    try:
+        apt_install(missing, [] if root else ["sudo", "-n"])
+    except Stop as stop:
+        print(f"  tests of the dashboard will be skipped: {str(stop).splitlines()[-1]}")
+
+
 def system_packages() -> None:
     """Install the system packages that are missing, or say the one command that does."""
     needs = [*venv_needs(), *system.system_needs()]
@@ -227,6 +239,8 @@ def main() -> int:
     extras = sys.argv[1] if len(sys.argv) > 1 else "all,dev"
     try:
         system_packages()
+        if "dev" in extras.split(","):
+            test_packages()
         if not is_ready(extras):
             print(f"Setting up MetaForge in {ROOT} (first time: about two minutes)", flush=True)
             environment()

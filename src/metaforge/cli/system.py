@@ -62,6 +62,19 @@ PROGRAMS = (
     SystemNeed("ngspice", "spice.* tools simulate with it", "ngspice", "ngspice", "ngspice", "ngspice", required=False),
 )
 
+TEST_PROGRAMS = (
+    SystemNeed("chromium", "tests look at the dashboard with it", "chromium", "chromium", "chromium", required=False),
+    SystemNeed(
+        "chromedriver",
+        "tests look at the dashboard with it",
+        "chromium-driver",
+        "chromedriver",
+        "chromium",
+        required=False,
+    ),
+)
+"""What only tests use; they are skipped where it is missing."""
+
 LIBRARIES = (
     SystemNeed("libGL.so.1", _OCP, "libgl1", "libglvnd-glx", "libglvnd"),
     SystemNeed("libX11.so.6", _OCP, "libx11-6", "libX11", "libx11"),
