@@ -10,18 +10,13 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from metaforge.access.browser import Browser
 from metaforge.access.judge import Access
 from metaforge.app import App
 from metaforge.approvals.digest import call_digest
-from metaforge.approvals.holders import Holder
-from metaforge.approvals.ledger import SqlLedger
 from metaforge.approvals.model import Entry, Kind, Request, Route, later, new_approval_id
-from metaforge.approvals.waking import StoreWaker
 from metaforge.core.clock import utc_now
 from metaforge.core.ids import new_call_id
 from metaforge.mcp.http import HttpServer
-from metaforge.mcp.service import ClientInfo
 from metaforge.settings import Settings
 from metaforge.tools.context import Caller, Trust
 from metaforge.tools.effect import Effect
@@ -60,6 +55,7 @@ class Running:
     services: Services
     url: str
     loop: asyncio.AbstractEventLoop
+    stop: Callable[[], None]
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the server's event loop and wait for it."""
@@ -98,36 +94,35 @@ def running(settings: Settings) -> Iterator[Running]:
     try:
         yield server
     finally:
-        server.loop.call_soon_threadsafe(server.stop)  # type: ignore[attr-defined]
+        server.loop.call_soon_threadsafe(server.stop)
         thread.join(LIMIT_SECONDS)
         assert ending.is_set(), "the server did not end"
 
 
 async def _serve(settings: Settings, bound: socket.socket, started: list[Running], ready: threading.Event) -> None:
     app = App(settings, over_stdio=False)
-    waker, holder, access = StoreWaker(app.database, app.home), Holder(app.home), Access(settings, "127.0.0.1")
-    services = Services(
-        ledger=SqlLedger(app.database, holder, nudge=waker.nudge), waker=waker, twin=app.twin_services,
-        calls=app.calls, resources=app.resources, settings=settings, access=access,
-        health=lambda: app.health(ClientInfo()), browser=Browser(access, settings), engine=app.engine,
-        catalogue=app.registry,
-    )  # fmt: skip
+    services = app.gateway_services(Access(settings, "127.0.0.1"))
     front = Front(HttpServer(app, settings, "127.0.0.1"), build(services, routes(services)))
-    config = uvicorn.Config(front, lifespan="off", access_log=False, log_config=None, ws="none",
-                            timeout_graceful_shutdown=1)  # fmt: skip
-    server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    server = Server(
+        uvicorn.Config(front, lifespan="off", access_log=False, log_config=None, ws="none", timeout_graceful_shutdown=1)
+    )
     front.start()
-    made = Running(app, services, f"http://127.0.0.1:{bound.getsockname()[1]}", asyncio.get_running_loop())
+    address = f"http://127.0.0.1:{bound.getsockname()[1]}"
 
     def stop() -> None:
         front.stop()
         server.should_exit = True
 
-    made.stop = stop  # type: ignore[attr-defined]
-    started.append(made)
+    started.append(Running(app, services, address, asyncio.get_running_loop(), stop))
     ready.set()
     await server.serve(sockets=[bound])
-    await waker.close()
-    holder.close()
     await app.close()
+
+
+class Server(uvicorn.Server):
+    """Leaves signals to the process, which is not its own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture nothing."""
+        yield

@@ -15,6 +15,8 @@ TONES = {
     State.REJECTED: "bad", State.TIMED_OUT: "none", State.CANCELED: "none", State.FAILED: "bad",
 }  # fmt: skip
 WORDS = {State.AWAITING: "waiting"}
+SHAPES = ("step", "brep", "glb")
+"""Formats of geometry that the 3-D view can show."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _DIGEST_CHARS = 16
 
@@ -30,6 +32,23 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What a call would do to one thing: an item, a project, a file.
+
+    Attributes:
+        subject: what it is.
+        what: new, changed, deleted or the same.
+        fields: values now and after, as rows of a table.
+        shapes: label and digest of its geometry now and after.
+    """
+
+    subject: str
+    what: str
+    fields: Sequence[Mapping[str, Any]]
+    shapes: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
 class ShownEntry:
     """An entry as a template wants it."""
 
@@ -39,45 +58,72 @@ class ShownEntry:
     edited: Mapping[str, Any] | None
     edits: Sequence[Mapping[str, Any]]
     """What a person changed in the arguments, as rows of a table."""
-    changes: Sequence[Mapping[str, Any]]
-    """What the call would change in the design, likewise."""
-    is_new: bool
-    """Whether the change adds what was not there."""
-    notes: Sequence[str]
-    """What the change says beside values now and after."""
+    changes: Sequence[Change]
+    warnings: Sequence[str]
     pictures: Sequence[str]
+    reads: Mapping[str, str]
+    """Files it reads, with the digests of what they hold."""
     decidable: bool
     why_not: str
     steps: Sequence[Step]
     tone: str
     word: str
 
+    @property
+    def has_shapes(self) -> bool:
+        """Whether there is geometry to look at."""
+        return any(each.shapes for each in self.changes)
+
 
 def shown_entry(entry: Entry) -> ShownEntry:
     """Return what to show of an entry."""
-    asked = entry.request
+    asked, change = entry.request, entry.request.change
     arguments = shown_arguments(asked.arguments)
     edited = shown_arguments(entry.arguments) if entry.edited else None
-    change = asked.change
-    now, after = change.get("now"), change.get("after")
-    changes = differences(_mapping(now), _mapping(after))
     why_not = _why_not(entry)
     return ShownEntry(
         arguments=arguments,
         hidden=arguments != dict(asked.arguments),
         edited=edited,
         edits=[field_row(each) for each in differences(arguments, edited)] if edited is not None else (),
-        changes=[field_row(each) for each in changes],
-        is_new=now is None and after is not None,
-        notes=[f"{spoken(name)}: {value}" for name, value in change.items()
-               if name not in ("now", "after", "pictures") and isinstance(value, str | int | float) and value != ""],
+        changes=_changes(_mapping(change.get("now")), _mapping(change.get("after"))),
+        warnings=[str(each) for each in change.get("warnings") or ()],
         pictures=[each for each in change.get("pictures") or () if isinstance(each, str)],
+        reads=_mapping(change.get("reads")),
         decidable=not why_not,
         why_not=why_not,
         steps=_steps(entry),
         tone=TONES[entry.state],
         word=word_of(entry.state),
-    )  # fmt: skip
+    )
+
+
+def _changes(now: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    told = []
+    for subject in [*now, *(each for each in after if each not in now)]:
+        before, then = now.get(subject), after.get(subject)
+        fields = [field_row(each) for each in differences(_facts(before), _facts(then))]
+        shapes = [
+            (f"{label} {facts.get('ref') or ''}".strip(), str(facts["content_hash"]))
+            for label, facts in (("Now", _facts(before)), ("After", _facts(then)))
+            if facts.get("format") in SHAPES and facts.get("content_hash")
+        ]
+        told.append(Change(subject, _what(before, then, bool(fields)), fields, shapes))
+    return told
+
+
+def _what(before: Any, after: Any, differs: bool) -> str:
+    if before is None:
+        return "new"
+    if after is None or (isinstance(after, Mapping) and after.get("deleted")):
+        return "deleted"
+    return "changed" if differs else "the same"
+
+
+def _facts(value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    return value if isinstance(value, Mapping) else {"value": value}
 
 
 def word_of(state: State) -> str:
@@ -102,10 +148,8 @@ def _text(value: Any) -> str:
     return pretty(value)
 
 
-def _mapping(value: Any) -> Any:
-    if value is None:
-        return {}
-    return value if isinstance(value, Mapping) else {"value": value}
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _why_not(entry: Entry) -> str:

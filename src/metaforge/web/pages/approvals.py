@@ -93,6 +93,7 @@ class ApprovalPages:
                 "version_of_part": f"{entry.seq}-{entry.state}-{entry.on_dashboard}",
             },
             status=status,
+            model=shown.has_shapes,
         )  # fmt: skip
 
     async def _project_names(self) -> dict[str, str]:

@@ -10,6 +10,8 @@ from metaforge.web.pages.site import Site
 from metaforge.web.pages.words import ago, duration, inline, spoken
 from metaforge.web.services import Services
 
+_SAID = ("workers", "last_invocation", "uptime_seconds")
+
 
 class HealthPages:
     """The page `/system`."""
@@ -44,6 +46,6 @@ def _detail(row: Mapping[str, Any]) -> str:
         told.append(f"{len(workers)} worker{'s' if len(workers) > 1 else ''}, {room_mb:.0f} MB, {served} calls served")
     if detail.get("last_invocation"):
         told.append(f"last call {ago(str(detail['last_invocation']))}")
-    told += [f"{spoken(name)} {inline(value, 80)}" for name, value in detail.items()
-             if name not in ("workers", "last_invocation", "uptime_seconds") and value not in (None, "", [], {})]  # fmt: skip
+    more = {name: value for name, value in detail.items() if name not in _SAID and value not in (None, "", [], {})}
+    told += [f"{spoken(name)} {inline(value, 80)}" for name, value in more.items()]
     return ", ".join(told)

@@ -11,14 +11,13 @@ from metaforge.twin.model import Node
 from metaforge.twin.requirements import words
 from metaforge.twin.trace import Edge, Thread, thread_for
 from metaforge.twin.view import View
-from metaforge.web.pages.approval_view import field_row
+from metaforge.web.pages.approval_view import SHAPES, field_row
 from metaforge.web.pages.projects import project_of
 from metaforge.web.pages.site import Site
 from metaforge.web.pages.words import spoken
 from metaforge.web.services import Services
 
 MAX_LINKS = 200
-SHAPES = ("step", "brep", "glb")
 _TOLD_APART = ("constraints", "measured", "assembly", "content_hash", "format", "media_type", "size_bytes", "content")
 
 
