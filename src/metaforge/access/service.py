@@ -66,10 +66,6 @@ class ServiceJudge:
             raise _refusal(call, "service_scope", reason)
         return _admitted(call, run, trust)
 
-    async def may_run(self, call: Call) -> bool:
-        """Return whether a call that was admitted runs without a person."""
-        return call.caller.trust is Trust.SERVICE
-
     async def _run(self, call: Call, claims: ServiceClaims) -> Run:
         run_id, now = claims.run_id, self._clock()
         ends, run = self._grants.get(run_id, (now, None))
