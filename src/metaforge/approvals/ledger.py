@@ -199,6 +199,9 @@ class SqlLedger:
             for event in rows.events(transaction):
                 yield orjson.dumps(event.as_json()).decode()
 
+    def close(self) -> None:
+        """Do nothing: the store is the application's."""
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _read(self, approval_id: str) -> Entry:

@@ -22,20 +22,20 @@ class Approvals:
     async def close(self) -> None:
         """Stop watching and hold nothing any more."""
         await self.waker.close()
+        self.ledger.close()
         self.holder.close()
 
 
-def open_approvals(settings: Settings, database: Database, home: Path, *, is_gateway: bool = False) -> Approvals:
+def open_approvals(settings: Settings, database: Database, home: Path) -> Approvals:
     """Return this process's way to the approvals; nothing is opened or connected before it is used.
 
     Args:
         settings: METAFORGE_GATEWAY_URL sends them to a gateway's ledger.
         database: the store, for those of this machine or team.
         home: METAFORGE_HOME.
-        is_gateway: whether this process is the gateway that others send theirs to.
     """
     holder = Holder(home)
-    if settings.gateway_url and not is_gateway:
+    if settings.gateway_url:
         from metaforge.approvals.gateway_ledger import GatewayLedger
         from metaforge.approvals.gateway_waker import GatewayWaker
 

@@ -117,6 +117,10 @@ class Ledger(Protocol):
         """Yield every event as one line of JSON, oldest first."""
         ...
 
+    def close(self) -> None:
+        """Close connections of its own; it may be used again."""
+        ...
+
 
 class Waker(Protocol):
     """Wakes those who wait for an entry, in this process and in others."""

@@ -33,7 +33,8 @@ def run(host: str, port: int, adapters: str, *, allow_twin_mutations: bool) -> i
     from metaforge.web.gateway import build
     from metaforge.web.pages import routes
 
-    settings = Settings.from_environment()
+    # This process is the gateway: sending its approvals to one would send them in a circle.
+    settings = replace(Settings.from_environment(), gateway_url="")
     if adapters:
         settings = replace(settings, adapters=tuple(name.strip() for name in adapters.split(",") if name.strip()))
     if allow_twin_mutations:
