@@ -1,7 +1,11 @@
 """The gateway on a real socket of the test's own event loop, with a store and a ledger of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,3 +129,51 @@ async def until_true(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(LIMIT_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for sets no event
             await asyncio.sleep(0)
+
+
+@pytest.fixture
+def make_call() -> Callable[..., Request]:
+    return held_call
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., "Process"]]:
+    """Start `metaforge serve` on a free port; what was started is ended after the test."""
+    started: list[Process] = []
+
+    def start(*options: str, **environment: str) -> Process:
+        told = {"METAFORGE_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], **environment}
+        running = subprocess.Popen(
+            [sys.executable, "-m", "metaforge", "serve", "--port", "0", *options],
+            stderr=subprocess.PIPE, text=True, env=told,
+        )  # fmt: skip
+        assert running.stderr is not None
+        lines: list[str] = []
+        while not lines or "listening" not in lines[-1]:
+            line = running.stderr.readline()
+            assert line, f"it ended: {''.join(lines)}"
+            lines.append(line)
+        port = int(lines[-1].rpartition(":")[2].partition("/")[0])
+        started.append(Process(running, port, lines))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.popen.poll() is None:
+            each.popen.send_signal(signal.SIGTERM)
+            each.popen.wait(LIMIT_SECONDS)
+        assert each.popen.stderr is not None
+        each.popen.stderr.close()
+
+
+@dataclass
+class Process:
+    """A running server."""
+
+    popen: "subprocess.Popen[str]"
+    port: int
+    lines: list[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"

@@ -1,6 +1,6 @@
 """Errors of the API: one shape for all of them, `{"detail": {"error_type", "reason", ...}}`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from metaforge.approvals.faults import LedgerUnavailable, NotClaimable, NotDecidable, UnknownApproval
 from metaforge.core.errors import InvalidArguments, MetaForgeError, ResourceNotFound, ResourceUnreadable, ToolError
@@ -116,12 +117,26 @@ def _fields(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 async def _http(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, HTTPException)
-    reason = str(fault.detail)
+    reason, headers = str(fault.detail), fault.headers
     if fault.status_code == 404 and reason == "Not Found":
         reason = f"There is nothing at {request.url.path}: GET /v1/openapi.json lists what there is"
     elif fault.status_code == 405:
-        reason = f"{request.method} is not offered at {request.url.path}"
-    return JSONResponse(fault_body(fault.status_code, reason), fault.status_code, headers=fault.headers)
+        allowed = _allowed(request)
+        reason = f"{request.method} is not offered at {request.url.path}: there is {allowed}"
+        headers = {"allow": allowed}
+    return JSONResponse(fault_body(fault.status_code, reason), fault.status_code, headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """Return the methods of all routes that a path has."""
+    path = request.url.path
+    routes: Iterable[tuple[str, Route]] = request.app.state.operations
+    found = [
+        route.methods
+        for prefix, route in routes
+        if path.startswith(prefix) and route.path_regex.match(path.removeprefix(prefix))
+    ]
+    return ", ".join(sorted({method for methods in found for method in methods or ()}))
 
 
 async def _crashed(request: Request, fault: Exception) -> JSONResponse:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from metaforge import __version__
 from metaforge.approvals.faults import LedgerUnavailable
@@ -18,6 +18,7 @@ from metaforge.web.front import Receive, Scope, Send
 from metaforge.web.services import Services
 from metaforge.web.shield import Shield
 
+PREFIX = "/v1"
 EXPIRE_SECONDS = 5.0
 """How often entries are looked for that nobody waits for any more."""
 _ROUTERS = (approvals.router, tool_approvals.router, projects.router, items.router, sessions.router, calls.router)
@@ -87,14 +88,18 @@ def _api(services: Services, feed: Feed, pages: list[BaseRoute]) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.services, app.state.feed = services, feed
-    version_one = APIRouter(prefix="/v1", responses=FAULTS)
+    version_one = APIRouter(prefix=PREFIX, responses=FAULTS)
     for router in _ROUTERS:
         version_one.include_router(router)
     app.include_router(version_one)
     if services.access.mode != "off":
         _declare_bearer(app)
-    add_handlers(app)
     app.router.routes.extend(pages)
+    app.state.operations = [
+        *((PREFIX, route) for router in _ROUTERS for route in router.routes if isinstance(route, Route)),
+        *(("", route) for route in pages if isinstance(route, Route)),
+    ]
+    add_handlers(app)
     return app
 
 

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from metaforge.approvals.faults import UnknownApproval
 from metaforge.approvals.model import Entry
 from metaforge.web.api.approval_item import PREFIX, ApprovalItem, Looking, item_of
-from metaforge.web.api.parameters import MAX_LIMIT, NAME, Filter, Json, Plain, Served
+from metaforge.web.api.parameters import MAX_LIMIT, NAME, Filter, JsonObject, Plain, Served
 from metaforge.web.identity import Asking, Deciding
 
 router = APIRouter(tags=["approvals"], prefix="/approvals")
@@ -53,7 +53,7 @@ class Approving(BaseModel):
 
     decision: Literal["approve"]
     reason: Reason = ""
-    arguments: dict[Plain, Json] | None = Field(
+    arguments: JsonObject | None = Field(
         None, description="Run with these arguments instead; what is shown as [redacted] stands for what it hides."
     )
 

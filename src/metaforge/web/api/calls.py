@@ -1,9 +1,10 @@
 """The record of calls, and the contents they read and produced."""
 
+from datetime import MINYEAR, UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from starlette.concurrency import run_in_threadpool
 
 from metaforge.core.errors import ResourceNotFound
@@ -14,7 +15,23 @@ from metaforge.web.api.parameters import MAX_LIMIT, CallId, Filter, Served, Sha2
 router = APIRouter(tags=["calls"])
 _SHOWN_TYPES = frozenset(("image/png", "image/jpeg", "image/webp", "model/gltf-binary"))
 """What browsers show without running anything in it; all else is saved."""
-_TIME = r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?Z)?$"
+
+
+def _moment(text: str) -> str:
+    """Return a time as records write it: UTC with milliseconds."""
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise ValueError("takes a time with its zone, such as 2026-11-30T18:00:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError("takes a time with its zone, such as 2026-11-30T18:00:00Z")
+    try:
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:  # beyond the years that can be written: before or after everything
+        return "" if moment.year == MINYEAR else text
+
+
+Moment = Annotated[str, AfterValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 class FileRow(BaseModel):
@@ -73,13 +90,15 @@ class CallFilter(Filter):
     limit: int = Query(50, ge=1, le=MAX_LIMIT, description="At most so many.")
     tool_id: str = Query("", pattern="^([a-z0-9_.]{1,100})?$", description="Of this tool only.")
     status: str = Query("", pattern="^([a-z_]{1,30})?$", description="That ended so only: ok, refused, failed ...")
-    since: str = Query("", pattern=f"{_TIME}|^$", description="That started then or later: a date, or a time in UTC.")
+    since: Moment | None = Query(None, description="That started then or later.")
 
 
 @router.get("/calls")
 async def list_calls(served: Served, which: Annotated[CallFilter, Query()]) -> Calls:
     """List calls, the latest first."""
-    found = await run_in_threadpool(served.calls.list_calls, which.limit, which.tool_id, which.status, which.since)
+    found = await run_in_threadpool(
+        served.calls.list_calls, which.limit, which.tool_id, which.status, which.since or ""
+    )
     return Calls(items=[CallRow(**call_row(each)) for each in found])
 
 

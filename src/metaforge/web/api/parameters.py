@@ -1,9 +1,10 @@
 """Parameters that several routes take, each as narrow as what it names."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from metaforge.web.services import Services
@@ -32,12 +33,25 @@ ApprovalId = Annotated[str, Path(description="An approval's id.", pattern=r"^run
 
 Plain = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """Text that every database can keep."""
+
+
+class _Names:
+    """Says of an object's names what they must be, where JSON Schema would otherwise let others pass unchecked."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        told = handler(schema)
+        for pattern, each in told.pop("patternProperties", {}).items():
+            told |= {"propertyNames": {"pattern": pattern}, "additionalProperties": each}
+        return told
+
+
 Json = TypeAliasType(
     "Json",
     "Plain | bool | Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)] | Annotated[float, Field(allow_inf_nan=False)]"
-    " | list[Json] | dict[Plain, Json] | None",
+    " | list[Json] | JsonObject | None",
 )
 """What everybody who reads JSON reads alike: whole numbers up to 2^53, no U+0000."""
+JsonObject = Annotated[dict[Plain, Json], _Names()]
 
 
 class Filter(BaseModel):

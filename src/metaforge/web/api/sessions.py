@@ -10,7 +10,17 @@ from metaforge.twin import sessions
 from metaforge.twin.model import Session, SessionEvent
 from metaforge.twin.view import View
 from metaforge.web.api.calls import CallRow, call_row
-from metaforge.web.api.parameters import MAX_LIMIT, NAME, Filter, Json, Page, Plain, Served, SessionId, next_offset
+from metaforge.web.api.parameters import (
+    MAX_LIMIT,
+    NAME,
+    Filter,
+    JsonObject,
+    Page,
+    Plain,
+    Served,
+    SessionId,
+    next_offset,
+)
 from metaforge.web.identity import identity_of
 
 router = APIRouter(tags=["sessions"], prefix="/sessions")
@@ -93,7 +103,7 @@ class Telling(BaseModel):
 
     type: EventType
     message: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
-    data: dict[Plain, Json] = Field(default_factory=dict, description="More about it.")
+    data: JsonObject = Field(default_factory=dict, description="More about it.")
 
 
 class Ending(BaseModel):

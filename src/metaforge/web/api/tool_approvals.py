@@ -29,11 +29,12 @@ from metaforge.approvals.port import EndState
 from metaforge.approvals.showing import shown_arguments
 from metaforge.approvals.wire import entry_json
 from metaforge.core.clock import utc_now
+from metaforge.core.errors import InvalidArguments
 from metaforge.core.ids import new_call_id
 from metaforge.tools.context import Caller, Trust
 from metaforge.tools.effect import Effect
 from metaforge.web.api.approval_item import Decided, decided_of
-from metaforge.web.api.parameters import MAX_LIMIT, NAME, ApprovalId, Filter, Json, Plain, Served
+from metaforge.web.api.parameters import MAX_LIMIT, NAME, ApprovalId, Filter, JsonObject, Plain, Served
 from metaforge.web.identity import Deciding, identity_of
 
 router = APIRouter(tags=["tool approvals"], prefix="/chat/tool_approvals")
@@ -118,7 +119,7 @@ class Holding(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tool: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}(\.[a-z0-9_]{1,64})?$")]
-    arguments: dict[Plain, Json] = Field(description="Complete, as the call would run with them.")
+    arguments: JsonObject = Field(description="Complete, as the call would run with them.")
     reason: Reason = Field("", description="Why it is held.")
     caller: Name = Field("anonymous", description="Who asks.")
     trust: Literal["local", "remote", "untrusted", "service"] = "untrusted"
@@ -137,7 +138,7 @@ class Holding(BaseModel):
     adapter_version: Name = ""
     title: Annotated[Plain, Field(max_length=500)] = ""
     summary: Annotated[Plain, Field(max_length=10_000)] = ""
-    change: dict[Plain, Json] = Field(default_factory=dict, description="What it would do: now, after, pictures.")
+    change: JsonObject = Field(default_factory=dict, description="What it would do: now, after, pictures.")
 
 
 class Approving(BaseModel):
@@ -147,7 +148,7 @@ class Approving(BaseModel):
 
     decision: Literal["approve"]
     reason: Reason = ""
-    arguments: dict[Plain, Json] | None = Field(
+    arguments: JsonObject | None = Field(
         None, description="Run with these arguments instead; what is shown as [redacted] stands for what it hides."
     )
 
@@ -203,8 +204,14 @@ async def list_tool_approvals(served: Served, which: Annotated[ToolApprovalFilte
 async def hold_call(served: Served, holding: Annotated[Holding, Body()], holder: Holder) -> ToolApproval:
     """Record a call that waits for a person, before anyone is asked. The times are this server's."""
     request = _held_call(holding)
-    entry = await run_in_threadpool(lambda: served.ledger.open(request, holder=holder))
-    return _told(entry, holder)
+
+    def hold() -> Entry:
+        try:
+            return served.ledger.open(request, holder=holder)
+        except InvalidArguments:
+            raise _taken(served.ledger.get(request.approval_id)) from None
+
+    return _told(await run_in_threadpool(hold), holder)
 
 
 @router.get("/{approval_id}")
@@ -296,6 +303,13 @@ def _told(entry: Entry, holder: str = "") -> ToolApproval:
         summary=request.summary, digest=entry.digest, call_id=request.call_id, run_id=request.run_id,
         decision=decided_of(entry.decision), ended_reason=entry.ended_reason,
         entry=entry_json(entry) if _holds(entry, holder) else None,
+    )  # fmt: skip
+
+
+def _taken(entry: Entry) -> NotDecidable:
+    return NotDecidable(
+        f"The approval id {entry.approval_id} is taken by another call: leave it out, and one is made",
+        approval_id=entry.approval_id, code="approval_id_taken", state=entry.state.value,
     )  # fmt: skip
 
 
