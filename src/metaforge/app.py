@@ -13,6 +13,7 @@ import orjson
 
 from metaforge import __version__
 from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL, TWIN_ADAPTERS
+from metaforge.approvals.policy import Policy
 from metaforge.calls.approve import Approve
 from metaforge.calls.arguments import ArgumentJudge
 from metaforge.calls.authorise import Authorise
@@ -52,7 +53,12 @@ from metaforge.twin.scopes import ClientScopes
 if TYPE_CHECKING:
     from metaforge.access.judge import Access
     from metaforge.access.service import ServiceJudge
+    from metaforge.approvals.gate import Gate
+    from metaforge.approvals.idempotency import KeyedWrites
+    from metaforge.approvals.keyed import Keyed
     from metaforge.approvals.opening import Approvals
+    from metaforge.approvals.webhook import Webhook
+    from metaforge.twin.rehearsal import Recording
     from metaforge.twin.services import TwinServices
     from metaforge.web.services import Services
 
@@ -64,7 +70,8 @@ result before you rely on a number. A part: cadquery.create_parametric, then cad
 faces, then calculix.run_fea with supports and loads on faces. The design record: project.create or project.open, \
 twin.record_constraint_set for every requirement value, twin.commit_geometry for a part (KEY@n is an exact revision), \
 twin.record_evidence citing the call_id of the analysis; a revised item makes older evidence suspect. \
-health.check tells what is missing and how to mend it.\
+health.check tells what is missing and how to mend it. A write may wait for a person; if it is refused, ask them \
+rather than trying again. Every write takes idempotency_key: sent again under it, it is not done again.\
 """
 
 _REINSTALL = "pip install --force-reinstall metaforge"
@@ -104,6 +111,9 @@ class App:
         self.engine = ExecutionEngine(self.registry)
         self.scopes = ClientScopes()
         self._register_adapters()
+        self._paths = PathJudge(self.workspace)
+        validate = Validate(ArgumentJudge(), self._paths)
+        self._policy = Policy.of(settings)
         self._run = compose(
             [
                 Telemetry(),
@@ -111,16 +121,17 @@ class App:
                 Resolve(self.registry),
                 Authorise(self._service_rules()),
                 Scope(self.scopes),
-                Validate(ArgumentJudge(), PathJudge(self.workspace)),
+                validate,
                 Stash(GeometryStash(self.home / "stash"), self.blobs),
-                Approve(),
+                Approve(self._policy, lambda: self.gate, validate.judged, lambda: self.keyed),
             ],
             execute_with(self.engine),
         )
         self._client_ready = False
         for problem in (*settings.problems, self.workspace_note):
             if problem:
-                logs.event("setting_ignored", "warning", problem=problem)
+                is_of_hold = problem.startswith("METAFORGE_APPROVAL_")
+                logs.event("approval_hold_env_invalid" if is_of_hold else "setting_ignored", "warning", problem=problem)
 
     # -- adapters ------------------------------------------------------------------------------------------------
 
@@ -170,7 +181,7 @@ class App:
             manifest, self.settings, self.workspace, self.blobs, self.registry.probe, launcher=launcher
         )
 
-    def _maker(self, manifest: AdapterManifest) -> Any:
+    def _maker(self, manifest: AdapterManifest, services: "TwinServices | None" = None) -> Any:
         """Return what makes an in-process adapter, at its first call, with the part of the server that it needs."""
 
         def make() -> Any:
@@ -178,7 +189,7 @@ class App:
             made = getattr(importlib.import_module(module), name)
             if manifest.adapter_id == "health":
                 return made(self._health_of_invocation)
-            return made(self.twin_services) if manifest.adapter_id in TWIN_ADAPTERS else made()
+            return made(services or self.twin_services) if manifest.adapter_id in TWIN_ADAPTERS else made()
 
         return make
 
@@ -201,6 +212,67 @@ class App:
         from metaforge.approvals.opening import open_approvals
 
         return open_approvals(self.settings, self.database, self.home)
+
+    @cached_property
+    def gate(self) -> "Gate":
+        """What asks a person about a held call; made when the first call is held."""
+        from metaforge.approvals.gate import Gate
+        from metaforge.approvals.keyed import UsedOnce
+        from metaforge.approvals.preview import Previewer
+
+        approvals = self.approvals
+        previewer = Previewer(self._rehearse, self._paths.outputs, self.workspace)
+        return Gate(
+            approvals.ledger, approvals.waker, UsedOnce(self._writes), self.settings, self._policy, previewer,
+            self.registry, self._webhook.announce,
+        )  # fmt: skip
+
+    @cached_property
+    def keyed(self) -> "Keyed":
+        """What runs writes once that carry a key."""
+        from metaforge.approvals.keyed import Keyed
+
+        return Keyed(self._writes, self.gate.digest)
+
+    @cached_property
+    def _writes(self) -> "KeyedWrites":
+        from metaforge.approvals.idempotency import KeyedWrites
+
+        return KeyedWrites(self.database, self.approvals.holder)
+
+    @cached_property
+    def _webhook(self) -> "Webhook":
+        from metaforge.approvals.webhook import Webhook
+
+        settings = self.settings
+        return Webhook(settings.approval_webhook_url, settings.approval_webhook_secret, settings.dashboard_url)
+
+    @cached_property
+    def _rehearsing(self) -> dict[str, LocalSource]:
+        """The tools of the design record once more, undoing what they write."""
+        from metaforge.twin.rehearsal import RehearsingMeasurer, RehearsingServices
+
+        twin = self.twin_services
+        measurer = RehearsingMeasurer(self.engine, self.registry, self.workspace)
+        services = RehearsingServices(
+            twin.store, twin.blobs, twin.calls, ClientScopes(), measurer, twin.workspace, twin.mutations_allowed
+        )
+        return {
+            source.manifest.adapter_id: LocalSource(source.manifest, make=self._maker(source.manifest, services))
+            for source in self.registry.sources()
+            if source.manifest.adapter_id in TWIN_ADAPTERS
+        }
+
+    async def _rehearse(
+        self, tool: Tool, arguments: dict[str, Any], invocation: Invocation, is_measured: bool
+    ) -> "tuple[Recording, Outcome] | None":
+        """Try a call of the design record; None for tools of other adapters."""
+        from metaforge.twin.rehearsal import rehearse
+
+        source = self._rehearsing.get(tool.adapter_id)
+        if source is None:
+            return None
+        return await rehearse(lambda: source.call(tool, arguments, invocation), is_measured=is_measured)
 
     def gateway_services(self, access: "Access") -> "Services":
         """Return what the gateway's routes and pages need of this application.
@@ -268,6 +340,7 @@ class App:
         trace_id: str = "",
         progress: Progress | None = None,
         ask: Any = None,
+        idempotency_key: str = "",
     ) -> Outcome:
         call = build(
             Call,
@@ -279,6 +352,7 @@ class App:
             trace_id=trace_id,
             progress=progress or no_progress,
             ask=ask,
+            idempotency_key=idempotency_key,
             notes={},
         )
         outcome = await self._run(call)
@@ -335,9 +409,13 @@ class App:
                 source.prestart()
 
     async def close(self) -> None:
+        if "gate" in self.__dict__:
+            await self.gate.close()
         await asyncio.gather(*(source.close() for source in self.registry.sources()))
         if "twin_services" in self.__dict__:
             await self.twin_services.close()
+        if "_webhook" in self.__dict__:
+            await self._webhook.close()
         if "approvals" in self.__dict__:
             await self.approvals.close()
         self.recorder.close()

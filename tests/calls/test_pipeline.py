@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from metaforge.approvals.policy import Policy
 from metaforge.calls.approve import Approve
 from metaforge.calls.arguments import ArgumentJudge
 from metaforge.calls.call import Call, replace
@@ -69,7 +70,7 @@ def run(tmp_path, ran):
         ran.append(call)
         return Outcome({}, "done")
 
-    stages = [Resolve(registry), Validate(ArgumentJudge(), PathJudge(tmp_path.resolve())), Approve()]
+    stages = [Resolve(registry), Validate(ArgumentJudge(), PathJudge(tmp_path.resolve())), Approve(Policy())]
     proceed = compose(stages, execute)
 
     async def start(tool_id: str, trust: Trust = Trust.LOCAL, **arguments: object) -> Outcome:
@@ -122,7 +123,7 @@ async def test_a_call_that_cannot_run_is_refused_before_anyone_is_asked(run) -> 
 
 
 @pytest.mark.parametrize("tool_id", ["x.write", "x.unclassified"])
-@pytest.mark.parametrize("trust", [Trust.UNTRUSTED, Trust.REMOTE, Trust.SERVICE])
+@pytest.mark.parametrize("trust", [Trust.UNTRUSTED, Trust.REMOTE])
 async def test_a_remote_write_is_refused_where_nobody_can_be_asked(run, ran, tool_id, trust) -> None:
     with pytest.raises(NotApproved) as caught:
         await run(tool_id, trust)
@@ -138,7 +139,7 @@ async def test_reads_and_new_artefacts_are_not_held(run, ran, tool_id) -> None:
 
 
 async def test_overwriting_makes_a_remote_call_a_destroying_one(run, ran) -> None:
-    with pytest.raises(NotApproved, match="replace existing content"):
+    with pytest.raises(NotApproved, match="replace or remove existing content"):
         await run("x.make", Trust.UNTRUSTED, output_path="new.step", overwrite=True)
     await run("x.make", Trust.LOCAL, output_path="new.step", overwrite=True)
     assert ran[0].effect is Effect.DESTROY

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from metaforge.calls.approve import Approve
 from metaforge.calls.authorise import APPROVER_NAMES, Authorise
 from metaforge.calls.call import Call
 from metaforge.calls.scope import Scope
-from metaforge.core.errors import NotApproved, ToolError
+from metaforge.core.errors import ToolError
 from metaforge.tools.context import Caller, Outcome, Trust
 from metaforge.tools.effect import Effect, HoldRule
 from metaforge.tools.manifest import Tool
@@ -55,14 +54,3 @@ async def test_only_decisions_of_a_person_refuse_a_named_approver(name: str) -> 
         await through(Authorise(), {name: "boss"}, about=tool(HoldRule.ALWAYS))
     assert refusal.value.kind == "approver_not_caller_supplied"
     assert (await through(Authorise(), {name: "boss"})).arguments == {name: "boss"}
-
-
-@pytest.mark.parametrize("effect", list(Effect))
-async def test_bookkeeping_runs_whoever_calls(effect: Effect) -> None:
-    await through(Approve(), {}, Caller(trust=Trust.UNTRUSTED), tool(HoldRule.NEVER, effect))
-
-
-@pytest.mark.parametrize(("trust", "error"), [(Trust.LOCAL, ToolError), (Trust.REMOTE, NotApproved)])
-async def test_a_persons_decision_never_runs_without_one(trust: Trust, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        await through(Approve(), {}, Caller(trust=trust), tool(HoldRule.ALWAYS, Effect.READ))

@@ -44,9 +44,14 @@ def test_a_tools_own_field_is_not_replaced_by_an_added_one():
     assert (structure["warnings"], structure["files"]) == ("mine", 3)
 
 
-def test_an_approval_is_in_the_structure():
-    structure = call_result(Outcome({}, "x", meta={"approval": {"id": "run_1"}}), "c1", NEW)["structuredContent"]
-    assert structure["approval"] == {"id": "run_1"}
+def test_an_approval_is_told_in_text_in_the_structure_and_beside_it():
+    approval = {"held": True, "heldSeconds": 1.5, "approvalId": "run_1", "note": "This write was held."}
+    result = call_result(Outcome({}, "x", meta={"approval": approval}), "c1", NEW)
+
+    assert [block["text"] for block in result["content"]] == ["x", "This write was held."]
+    assert result["_meta"] == {"approval": approval, "callId": "c1"}
+    structured = {"held": True, "held_seconds": 1.5, "approval_id": "run_1", "note": "This write was held."}
+    assert result["structuredContent"]["approval"] == structured
 
 
 def test_files_are_links_and_pictures_are_images():

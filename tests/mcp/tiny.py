@@ -85,6 +85,7 @@ class TinyService:
         trace_id: str = "",
         progress: Any = None,
         ask: Any = None,
+        idempotency_key: str = "",
     ) -> Outcome:
         self.calls.append((tool_id, arguments, call_id, caller))
         self.arguments.append({"timeout_seconds": timeout_seconds, "trace_id": trace_id, "progress": progress})

@@ -19,8 +19,6 @@ from metaforge.store.database import Database
 from metaforge.store.location import StoreUnavailable
 from metaforge.store.transaction import Transaction
 
-META_KEY = "metaforge/idempotencyKey"
-"""Where a call carries its key: `params._meta`."""
 MAX_KEY_CHARS = 200
 KEPT_SECONDS = 7 * 24 * 3600.0
 """How long a result is kept."""

@@ -1,31 +1,16 @@
 """Which calls wait for a person. No I/O.
 
-In this order: a person's own decision is always held; what reads runs; bookkeeping and what a person decides
-elsewhere runs; a local caller's writes run where they are exempt; else the effect decides.
+In this order: a person's own decision is always held; what reads runs; bookkeeping, and what a person decides
+elsewhere, runs; what the worker of an approved run may do runs; a local caller's writes run where they are exempt;
+else the effect decides.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from metaforge.settings import Settings
 from metaforge.tools.context import Trust
 from metaforge.tools.effect import Effect, HoldRule
 from metaforge.tools.manifest import Tool
-
-
-class ServiceRules(Protocol):
-    """What an authenticated service caller may do without a person: `access` knows."""
-
-    async def may_run(self, call: Any) -> bool:
-        """Whether the call runs unasked; False holds it as anybody else's.
-
-        Args:
-            call: `calls.call.Call`, resolved and scoped.
-
-        Raises:
-            NotApproved: it is refused outright: `service_scope`, `service_other_project`, `service_refused`.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +41,8 @@ class Policy:
         if tool.hold is HoldRule.ALWAYS:
             return True
         if effect not in self.held or tool.hold is HoldRule.NEVER:
+            return False
+        if trust is Trust.SERVICE:  # judged before, where its run was looked up
             return False
         return not (self.exempt_local and trust is Trust.LOCAL)
 

@@ -1,11 +1,12 @@
-"""Stage 4: who decides is known from the connection. A caller who names the approver is refused."""
+"""Stage 4: who decides is known from the connection: a caller who names the approver is refused."""
 
 from typing import Protocol
 
-from metaforge.calls.call import Call, Proceed
+from metaforge.calls.call import Call, Proceed, replace
 from metaforge.core.errors import ToolError
+from metaforge.protocol.idempotency import ARGUMENT
 from metaforge.tools.context import Outcome
-from metaforge.tools.effect import HoldRule
+from metaforge.tools.effect import Effect, HoldRule
 
 APPROVER_NAMES = ("decided_by", "approver", "approved_by", "__approved_by__")
 
@@ -36,6 +37,17 @@ class Authorise:
                         kind="approver_not_caller_supplied", where=name, fix=f"Leave {name} out",
                         code="approver_not_caller_supplied", field=name,
                     )  # fmt: skip
+        if ARGUMENT in call.arguments:
+            call = _keyed(call)
         if call.caller.service is not None and self.service is not None:
             call = await self.service.admit(call)
         return await proceed(call)
+
+
+def _keyed(call: Call) -> Call:
+    """Take the key of a write out of its arguments, where it is none of the tool's own."""
+    tool, key = call.resolved(), call.arguments[ARGUMENT]
+    if call.effect is Effect.READ or ARGUMENT in tool.input_schema.get("properties", {}) or not isinstance(key, str):
+        return call
+    arguments = {name: value for name, value in call.arguments.items() if name != ARGUMENT}
+    return replace(call, arguments=arguments, idempotency_key=key)

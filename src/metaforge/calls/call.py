@@ -31,6 +31,11 @@ class Call:
     """Files the call reads, with digests, filled by the validate stage."""
     effect: Effect = Effect.DESTROY
     """The tool's effect, or DESTROY when `overwrite` was asked for."""
+    idempotency_key: str = ""
+    """The caller's own name for this write: sent again under it, it is not done again."""
+    approver: str = ""
+    """Who approved the call, filled by the approve stage; never taken from arguments."""
+    approver_verified: bool = False
     notes: dict[str, Any] = field(default_factory=dict)
     """What stages want on the record."""
 
@@ -55,4 +60,4 @@ Proceed = Callable[[Call], Awaitable[Outcome]]
 class Stage(Protocol):
     """One concern of a call. Pass it on, change it, or raise."""
 
-    async def __call__(self, call: Call, proceed: Proceed) -> Outcome: ...
+    def __call__(self, call: Call, proceed: Proceed) -> Awaitable[Outcome]: ...

@@ -75,7 +75,7 @@ class Capture:
             adapter_version=self.versions.adapter_version(adapter_id),
             error_kind=ending.kind,
             error_message=ending.message,
-            arguments=call.arguments,
+            arguments=call.notes.get("arguments", call.arguments),
             inputs=call.notes.get("inputs", ()),
             artefacts=outcome.files if outcome else (),
             programs={each.name: each.version for each in outcome.programs} if outcome else {},

@@ -66,6 +66,19 @@ class PathJudge:
             changed = _map(changed, place, "", partial(judge_one, kind=kind))
         return changed, tuple(inputs.values()), problems
 
+    def outputs(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, ...]:
+        """Return the paths that arguments name as output; they were judged before."""
+        found: list[str] = []
+
+        def note(text: str, where: str) -> str:
+            found.append(text)
+            return text
+
+        for place, kind in _places(tool.input_schema, tool.input_schema, ()):
+            if kind == _OUTPUT:
+                _map(arguments, place, "", note)
+        return tuple(dict.fromkeys(found))
+
     def resolve(self, text: str) -> tuple[str, Path]:
         """Return (path relative to the workspace, where it really lies).
 

@@ -31,3 +31,14 @@ class Validate:
         if arguments is not call.arguments:
             call = replace(call, arguments=arguments, inputs=inputs)
         return await proceed(call)
+
+    async def judged(self, call: Call) -> Call:
+        """Return a call with its arguments judged, for those that a person edited."""
+        passed: list[Call] = []
+
+        async def keep(judged: Call) -> Outcome:
+            passed.append(judged)
+            return Outcome({}, "")
+
+        await self(call, keep)
+        return passed[0]

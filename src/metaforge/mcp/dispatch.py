@@ -16,6 +16,7 @@ from metaforge.mcp.service import Service
 from metaforge.protocol import jsonrpc, legacy
 from metaforge.protocol.failures import failure
 from metaforge.protocol.handshake import server_info
+from metaforge.protocol.idempotency import META_KEY
 from metaforge.protocol.jsonrpc import Message, RequestId
 from metaforge.protocol.request_state import BadRequestState, RequestStates, bind
 from metaforge.protocol.revisions import STATELESS, Dialect
@@ -126,7 +127,9 @@ class Dispatcher:
         if type(tool_id) is not str or not tool_id:
             fault = InvalidParams('tools/call: "name" is missing; it is a string such as "calculix.run_fea"')
             return self._fail(fault, exchange)
-        token, trace = (meta.get("progressToken"), meta.get("traceparent")) if type(meta) is dict else (None, None)
+        token = trace = key = None
+        if type(meta) is dict:
+            token, trace, key = meta.get("progressToken"), meta.get("traceparent"), meta.get(META_KEY)
         arguments: dict[str, Any] = params.get("arguments") or {}
         try:
             if type(arguments) is not dict:
@@ -144,6 +147,7 @@ class Dispatcher:
                     trace_id=trace if type(trace) is str else "",
                     progress=peer.progress if token is not None else None,
                     ask=peer,
+                    idempotency_key=key if type(key) is str else "",
                 )
             finally:
                 peer.close()

@@ -7,6 +7,10 @@ from metaforge.mcp.service import ResourceContent
 from metaforge.protocol.revisions import STRUCTURED_SINCE
 from metaforge.tools.context import Artefact, Outcome
 
+_SNAKE = {
+    "heldSeconds": "held_seconds", "approvalId": "approval_id", "approvedBy": "approved_by",
+    "approverVerified": "approver_verified",
+}  # fmt: skip
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml")
 
 
@@ -24,6 +28,8 @@ def call_result(outcome: Outcome, call_id: str, revision: str) -> dict[str, Any]
         content.append({"type": "text", "text": readable(outcome)})
     if outcome.content:
         content.extend(outcome.content)
+    if outcome.meta and "approval" in outcome.meta:
+        content.append({"type": "text", "text": outcome.meta["approval"]["note"]})
     for image in outcome.images:
         data = base64.b64encode(image.png).decode()
         content.append({"type": "image", "data": data, "mimeType": "image/png"})
@@ -57,8 +63,13 @@ def structured(outcome: Outcome, call_id: str) -> dict[str, Any]:
     if outcome.files:
         added["files"] = [file_entry(file) for file in outcome.files]
     if "approval" in outcome.meta:
-        added["approval"] = outcome.meta["approval"]
+        added["approval"] = approval_entry(outcome.meta["approval"])
     return {**added, **outcome.data, "call_id": call_id} if added else {**outcome.data, "call_id": call_id}
+
+
+def approval_entry(approval: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of an approval in `_meta` as structured results name it."""
+    return {_SNAKE.get(name, name): value for name, value in approval.items()}
 
 
 def file_entry(file: Artefact) -> dict[str, Any]:
@@ -106,6 +117,8 @@ def legacy_result(outcome: Outcome, tool_id: str, call_id: str, duration_ms: flo
         "programs": {program.name: program.version for program in outcome.programs},
         "call_id": call_id,
     }
+    if "approval" in outcome.meta:
+        result["approval"] = approval_entry(outcome.meta["approval"])
     return result
 
 

@@ -57,6 +57,7 @@ class Service(Protocol):
         trace_id: str = "",
         progress: Progress | None = None,
         ask: Any = None,
+        idempotency_key: str = "",
     ) -> Outcome:
         """Run one call through the whole pipeline; raises MetaForgeError or asyncio.CancelledError."""
         ...

@@ -182,7 +182,7 @@ def node_facts(node: Node) -> dict[str, Any]:
 
 def _now(view: View, entry: ChangeEntry, subject: str) -> dict[str, Any] | None:
     if entry.kind is ChangeKind.PROJECT:
-        return _project_facts(view, entry.ref) or None
+        return _project_facts(view, entry.ref) if view.project(entry.ref) else None
     if entry.kind not in _NODES or subject.startswith("new "):
         return None
     item = view.of_project(entry.project_id).find_item(subject)

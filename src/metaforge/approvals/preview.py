@@ -1,0 +1,172 @@
+"""What a held call would change: the design now against after, or the files it would replace."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from metaforge.approvals.held import HeldCall
+from metaforge.core.ids import sha256_file
+from metaforge.telemetry.redaction import redact
+from metaforge.tools.context import Invocation, Outcome
+from metaforge.tools.manifest import Tool
+from metaforge.twin.rehearsal import Recording
+
+PLACEHOLDER_APPROVER = "whoever approves this"
+_LONGEST_TEXT = 2000
+_MOST_ENTRIES = 60
+_DEEPEST = 8
+
+
+Rehearse = Callable[[Tool, dict[str, Any], Invocation, bool], Awaitable[tuple[Recording, Outcome] | None]]
+"""Run a call of the design record for trial; None for tools that cannot be tried. The last says whether geometry is
+measured and drawn."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a call would do.
+
+    Attributes:
+        summary: in a few words, completing "It would: ".
+        now: what is there, by what it is about; None where there is nothing.
+        after: what would be there, by the same names.
+        pictures: digests of pictures.
+        warnings: what the tool would say besides.
+        reads: digests of the files it reads, by path.
+    """
+
+    summary: str
+    now: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    reads: Mapping[str, str] = field(default_factory=dict)
+
+    def change(self) -> dict[str, Any]:
+        """Return it as the ledger keeps it: bounded, without secrets, in numbers that JSON carries exactly."""
+        told: dict[str, Any] = {
+            "now": bounded(self.now),
+            "after": bounded(self.after),
+            "pictures": list(self.pictures)[:_MOST_ENTRIES],
+        }
+        if self.warnings:
+            told["warnings"] = bounded(list(self.warnings))
+        if self.reads:
+            told["reads"] = dict(self.reads)
+        return told
+
+
+class Previewer:
+    """Makes previews.
+
+    Args:
+        rehearse: tries calls of the design record.
+        outputs: which workspace paths a call's arguments name as output.
+        workspace: where they lie.
+    """
+
+    def __init__(
+        self, rehearse: Rehearse, outputs: Callable[[Tool, dict[str, Any]], tuple[str, ...]], workspace: Path
+    ) -> None:
+        self._rehearse = rehearse
+        self._outputs = outputs
+        self._workspace = workspace
+
+    async def preview(self, call: HeldCall, *, again: bool = False) -> Preview:
+        """Say what a call would do.
+
+        Args:
+            call: resolved, scoped and validated.
+            again: whether to look only at what may have changed: geometry is not measured and drawn, files are read.
+
+        Raises:
+            MetaForgeError: the call would be refused; nobody needs to be asked.
+        """
+        tool = call.resolved()
+        invocation = Invocation(
+            call_id=call.id,
+            caller=call.caller,
+            timeout_seconds=tool.timeout_seconds,
+            project_id=call.project_id,
+            run_id=call.run_id,
+            overwrite=call.arguments.get("overwrite") is True,
+            approver=PLACEHOLDER_APPROVER,
+        )
+        reads = {each.path: each.sha256 for each in call.inputs}
+        if again and reads:
+            reads = await asyncio.to_thread(lambda: {path: self._digest(path) for path in reads})
+        tried = await self._rehearse(tool, call.arguments, invocation, not again)
+        if tried is not None:
+            recording, outcome = tried
+            return Preview(
+                _words(recording.now, recording.after) or outcome.summary,
+                recording.now,
+                recording.after,
+                recording.pictures,
+                outcome.warnings,
+                reads,
+            )
+        return await asyncio.to_thread(self._files, call, reads)
+
+    def _files(self, call: HeldCall, reads: Mapping[str, str]) -> Preview:
+        now = {path: self._file(path) for path in self._outputs(call.resolved(), call.arguments)}
+        after = {path: {"replaced": True} if there else {"new": True} for path, there in now.items()}
+        replaced = [f"replace {path} ({there['size_bytes']} bytes)" for path, there in now.items() if there]
+        added = [f"write {path}" for path, there in now.items() if not there]
+        return Preview("; ".join([*replaced, *added]), now, after, (), (), reads)
+
+    def _digest(self, path: str) -> str:
+        there = self._file(path)
+        return there["sha256"] if there else "missing"
+
+    def _file(self, path: str) -> dict[str, Any] | None:
+        target = self._workspace / path
+        try:
+            return {"size_bytes": target.stat().st_size, "sha256": sha256_file(target)} if target.is_file() else None
+        except OSError:
+            return None
+
+
+def _words(now: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Say in words what is written and what it replaces."""
+    told = []
+    for subject, facts in after.items():
+        before = now.get(subject)
+        ref = facts.get("ref", subject) if isinstance(facts, Mapping) else subject
+        name = f" {facts['name']!r}" if isinstance(facts, Mapping) and facts.get("name") else ""
+        if isinstance(facts, Mapping) and facts.get("deleted"):
+            told.append(f"delete {subject}{_named(before)}")
+        elif isinstance(before, Mapping):
+            told.append(f"write {ref}{name} in place of {before['ref']}" if "ref" in before else f"change {subject}")
+        else:
+            told.append(f"write {ref}{name}")
+    return "; ".join(told[:6]) + (f"; and {len(told) - 6} more" if len(told) > 6 else "")
+
+
+def _named(facts: Any) -> str:
+    return f" {facts['name']!r}" if isinstance(facts, Mapping) and facts.get("name") else ""
+
+
+def bounded(value: Any, depth: int = 0) -> Any:
+    """Return JSON data cut to what a person can read, without secrets, in numbers that JSON carries exactly."""
+    if depth == 0:
+        value = redact(value)
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]} ... ({len(value)} characters)"
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 53 else str(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if depth >= _DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        kept = {str(name): bounded(each, depth + 1) for name, each in list(value.items())[:_MOST_ENTRIES]}
+        return kept if len(value) <= _MOST_ENTRIES else {**kept, "...": f"{len(value) - _MOST_ENTRIES} more"}
+    if isinstance(value, list | tuple):
+        listed = [bounded(each, depth + 1) for each in value[:_MOST_ENTRIES]]
+        return listed if len(value) <= _MOST_ENTRIES else [*listed, f"... {len(value) - _MOST_ENTRIES} more"]
+    return str(value)
