@@ -57,6 +57,13 @@ async def serve() -> AsyncIterator[Callable[[Settings], Any]]:
 
 
 @pytest.fixture
+def make_web() -> Callable[..., Any]:
+    """The way to serve a service on a free port."""
+    made: Callable[..., Any] = SERVER.Web
+    return made
+
+
+@pytest.fixture
 def settings() -> Settings:
     return Settings(api_key="secret")
 
