@@ -11,6 +11,7 @@ from metaforge.tools.manifest import Tool
 
 _OURS = frozenset({"call_id", "approval", "warnings", "next_step", "files"})
 """What the server itself puts beside a tool's own fields."""
+_SELDOM = ("files", "pictures", "output_files", "programs", "warnings")
 _NOUNS: dict[Any, str] = {dict: "an object", list: "a list", str: "text"}
 
 
@@ -24,6 +25,8 @@ def checked(tool: Tool, answer: Any) -> dict[str, Any]:
     """
     if not isinstance(answer, dict):
         raise _bad(tool, "the result", dict)
+    if not tool.runs_caller_code and _is_plain(answer):
+        return answer
     for name, kind in (("data", dict), ("programs", dict), ("files", list), ("pictures", list), ("warnings", list)):
         if not isinstance(answer.get(name, kind()) or kind(), kind):
             raise _bad(tool, name, kind)
@@ -38,6 +41,16 @@ def checked(tool: Tool, answer: Any) -> dict[str, Any]:
         if not isinstance(answer.get(name) or "", str):
             raise _bad(tool, name, str)
     return _distrusted(tool, answer) if tool.runs_caller_code else answer
+
+
+def _is_plain(answer: dict[str, Any]) -> bool:
+    """Return whether an answer has nothing but fields, a summary and a next step, as most have; a quick look."""
+    return (
+        type(answer.get("data")) is dict
+        and type(answer.get("summary")) is str
+        and type(answer.get("next_step", "")) is str
+        and not any(answer.get(name) for name in _SELDOM)
+    )
 
 
 def _distrusted(tool: Tool, answer: dict[str, Any]) -> dict[str, Any]:

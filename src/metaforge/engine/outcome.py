@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from metaforge.core.build import build
 from metaforge.tools.context import Artefact, ImageContent, Outcome, ProgramVersion
 from metaforge.tools.manifest import Tool
 
@@ -18,14 +19,15 @@ def outcome_of(
     Args:
         answer: the `result` object, from an adapter of any make: only `data` is needed.
     """
-    data = answer.get("data")
-    return Outcome(
+    data, programs = answer.get("data"), answer.get("programs")
+    return build(
+        Outcome,
         data=data if isinstance(data, dict) else {},
         summary=str(answer.get("summary") or f"{tool.name}: done."),
         warnings=tuple(answer.get("warnings") or ()),
         next_step=str(answer.get("next_step") or ""),
         files=files,
         images=images,
-        programs=tuple(ProgramVersion(str(n), str(v)) for n, v in (answer.get("programs") or {}).items()),
+        programs=tuple(ProgramVersion(str(n), str(v)) for n, v in programs.items()) if programs else (),
         meta=meta or {},
     )

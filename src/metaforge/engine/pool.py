@@ -148,11 +148,13 @@ class WorkerPool:
         """Start what the waiting calls need."""
         while self._waiters and self._waiters[0].done():
             self._waiters.popleft()
-        needed = sum(not future.done() for future in self._waiters) - len(self._starting)
-        for _ in range(min(needed, self._room())):
-            if not self.breaker.admit():
-                break
-            self._begin()
+        room = self._room() if self._waiters else 0
+        if room > 0:
+            needed = sum(not future.done() for future in self._waiters) - len(self._starting)
+            for _ in range(min(needed, room)):
+                if not self.breaker.admit():
+                    break
+                self._begin()
         if self._waiters and not self._starting and not self._busy and self.breaker.state != "closed":
             self._refuse_waiters()
 
