@@ -69,6 +69,10 @@ class Served:
         """Hold a call."""
         return self.services.ledger.open(held_call(**changes))
 
+    def call(self, **changes: Any) -> Request:
+        """Return a call to hold."""
+        return held_call(**changes)
+
     async def get(self, path: str, status: int = 200, **options: Any) -> Any:
         """Return the JSON of an answer with this status."""
         return _checked(await self.http.get(path, **options), status)
@@ -129,6 +133,11 @@ async def until_true(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(LIMIT_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for sets no event
             await asyncio.sleep(0)
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    return until_true
 
 
 @pytest.fixture

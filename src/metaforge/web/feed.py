@@ -38,6 +38,11 @@ class Feed:
         self._pending: dict[str, Entry] | None = None
         self._closed = False
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether anybody reads, so that the ledger is looked at."""
+        return self._watching is not None
+
     async def events(self) -> AsyncIterator[bytes]:
         """Yield encoded events until the reader leaves or the server ends."""
         queue: Queue = asyncio.Queue()
