@@ -7,7 +7,7 @@ from typing import Any
 from metaforge.adapters.spice.cards import Card
 from metaforge.adapters.spice.circuit import Circuit
 from metaforge.adapters.spice.source import Netlist
-from metaforge.adapters.spice.values import AmbiguousQuantity, read_quantity, read_value, spice_number
+from metaforge.adapters.spice.values import AmbiguousQuantity, doubt_of, read_quantity, read_value, spice_number
 from metaforge.core.errors import InvalidArguments
 
 CARDS = {
@@ -37,7 +37,7 @@ class Analysis:
         kind: `op`, `dc`, `ac`, `transient`, `noise`, `pole_zero` or `transfer_function`.
         card: as ngspice gets it.
         swept: name of what a DC sweep varies, in lower case.
-        stop_seconds: end of a transient.
+        step_seconds: the step a transient asks for, and stop_seconds its end.
         max_step_seconds: the longest time step ngspice will take.
         uses_initial: whether a transient starts from given voltages instead of an operating point.
         warnings: about the choice.
@@ -46,6 +46,7 @@ class Analysis:
     kind: str
     card: str
     swept: str = ""
+    step_seconds: float = 0.0
     stop_seconds: float = 0.0
     max_step_seconds: float = 0.0
     uses_initial: bool = False
@@ -65,7 +66,12 @@ def choose(kind: str, params: dict[str, Any], netlist: Netlist, circuit: Circuit
         InvalidArguments: parameters are missing, wrong, or belong to another analysis.
     """
     own = [card for card in netlist.analyses if card.directive == CARDS[kind]]
-    if kind not in _FIELDS or not params:
+    if kind not in _FIELDS and params:
+        raise InvalidArguments(
+            f"{kind} takes its numbers from the netlist's own {CARDS[kind]} card, not from params",
+            fields={"params": f"leave out, and put a {CARDS[kind]} card into the netlist"},
+        )
+    if not params:
         return _own_card(kind, own, netlist, circuit)
     allowed = {*_FIELDS[kind], *_OPTIONAL.get(kind, ())}
     foreign = {name: f"not a parameter of {kind}" for name in params if name not in allowed}
@@ -159,7 +165,7 @@ def _transient(numbers: dict[str, float], uic: bool, warnings: tuple[str, ...]) 
     _refuse_too_many(stop / min(longest, stop), "max_step" if "max_step" in numbers else "step")
     words = [spice_number(value) for value in (step, stop, start, longest)]
     card = f".tran {' '.join(words)}{' uic' if uic else ''}"
-    return Analysis("transient", card, "", stop, longest, uic, warnings)
+    return Analysis("transient", card, "", step, stop, longest, uic, warnings)
 
 
 def _refuse_too_many(points: float, name: str) -> None:
@@ -178,7 +184,14 @@ def _own_card(kind: str, own: list[Card], netlist: Netlist, circuit: Circuit) ->
             fields={"params": f"needed for {kind}"},
         )
     card = own[0]
-    warnings = (f"Only the first of {len(own)} {CARDS[kind]} cards was run: `{card.text}`",) if len(own) > 1 else ()
+    warnings: tuple[str, ...] = (
+        (f"Only the first of {len(own)} {CARDS[kind]} cards was run: `{card.text}`",) if len(own) > 1 else ()
+    )
+    warnings += tuple(
+        f"{doubt.token} = {doubt.read_as}; write {doubt.instead} ({card.where()})"
+        for word in card.words[1:]
+        if (doubt := doubt_of(word)) is not None
+    )
     if kind == "dc":
         if len(card.words) > 1:
             _refuse_unknown_sweep(card.words[1], circuit)
@@ -196,4 +209,4 @@ def _own_transient(card: Card, warnings: tuple[str, ...]) -> Analysis:
     if step is None or stop is None:
         return Analysis("transient", card.text, uses_initial=uses_initial, warnings=warnings)
     longest = numbers[3] if len(numbers) > 3 else min(step, (stop - start) / 50)
-    return Analysis("transient", card.text, "", stop, longest or 0.0, uses_initial, warnings)
+    return Analysis("transient", card.text, "", step, stop, longest or 0.0, uses_initial, warnings)

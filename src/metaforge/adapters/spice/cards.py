@@ -44,7 +44,7 @@ class Card:
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _COMMENT_INSIDE = re.compile(r"\s\$\s.*|\s\$$|;.*|\s//.*")
-MAX_LINE_CHARACTERS = 100_000
+MAX_LINE_CHARACTERS = 2_000_000
 
 
 def decode(content: bytes, name: str) -> str:
@@ -71,25 +71,26 @@ def cards_of(text: str, file: str = "", first_line: int = 1) -> list[Card]:
     """Split text into cards; blank and comment lines give none.
 
     Raises:
-        BadNetlist: a continuation line has nothing to continue, or a line is longer than any netlist's.
+        BadNetlist: a continuation line has nothing to continue, or a line is far too long.
     """
-    cards: list[Card] = []
+    found: list[tuple[list[str], int]] = []
     for number, raw in enumerate(text.split("\n"), first_line):
         line = raw.strip()
         if not line or line[0] in "*#$;" or line.startswith("//"):
             continue
         line = without_comment(line)
         if line.startswith("+"):
-            if not cards:
+            if not found:
                 raise BadNetlist("A line starts with + but there is nothing before it", where=f"line {number}: {line}",
                                  fix="remove the +, or put the line it continues before it")  # fmt: skip
-            before = cards[-1]
-            cards[-1] = Card(f"{before.text} {line[1:].strip()}".rstrip(), before.line, before.file)
+            found[-1][0].append(line[1:].strip())
         elif line:
-            cards.append(Card(line, number, file))
-        if len(cards[-1].text if cards else line) > MAX_LINE_CHARACTERS:
-            raise BadNetlist("A line of the netlist is longer than 100,000 characters", where=f"line {number}",
-                             fix="split the values over several sources or lines")  # fmt: skip
+            found.append(([line], number))
+    cards = [Card(" ".join(filter(None, parts)), number, file) for parts, number in found]
+    for card in cards:
+        if len(card.text) > MAX_LINE_CHARACTERS:
+            raise BadNetlist(f"A line is longer than {MAX_LINE_CHARACTERS:,} characters", where=f"line {card.line}",
+                             fix="split the values over several sources")  # fmt: skip
     return cards
 
 

@@ -5,7 +5,7 @@ element counts as connecting everything it touches: a fault is told only where t
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from metaforge.adapters.spice.cards import BadNetlist, Card
@@ -142,12 +142,7 @@ def read_circuit(netlist: Netlist) -> Circuit:
     global_nodes = {
         node.lower() for card in netlist.cards if card.directive == ".global" for node in card.words[1:]
     } | {GROUND}
-    elements: list[Element] = []
-    for element in _unfold(top, "", {}, global_nodes, 0):
-        elements.append(element)
-        if len(elements) > MAX_ELEMENTS:
-            raise BadNetlist(f"The circuit unfolds to more than {MAX_ELEMENTS:,} elements", kind="circuit_too_large",
-                             fix="simulate a part of it")  # fmt: skip
+    elements = list(_Unfolding(global_nodes).unfold(top, "", {}, 0))
     return Circuit(tuple(elements), top, unsure)
 
 
@@ -212,45 +207,59 @@ def _refuse_short(card: Card) -> None:
         )
 
 
-def _unfold(here: Subcircuit, prefix: str, ports: dict[str, str], shared: set[str], depth: int) -> Iterator[Element]:
-    if depth > MAX_NESTING:
-        raise BadNetlist(f"Subcircuit {here.name} contains itself", kind="subcircuit_loop", where=here.card.where(),
-                         fix="a subcircuit may not use itself, directly or through another")  # fmt: skip
+class _Unfolding:
+    """Puts subcircuits in place of their instances."""
 
-    def place(node: str) -> str:
-        name = node.lower()
-        name = GROUND if name == "gnd" else name
-        return name if name in shared else ports.get(name, f"{prefix}{name}")
+    def __init__(self, shared: set[str]) -> None:
+        self.shared = shared
+        self.count = 0
 
-    for card in here.elements:
-        words = card.words
-        letter, name = words[0][0].lower(), f"{prefix}{words[0].lower()}"
-        if letter == "x":
-            yield from _unfold_instance(card, here, name, place, shared, depth)
-            continue
-        nodes, senses = terminals(words, here)
-        yield Element(name, letter, tuple(map(place, nodes)), tuple(map(place, senses)), tuple(words), card)
+    def unfold(self, here: Subcircuit, prefix: str, ports: dict[str, str], depth: int) -> Iterator[Element]:
+        """Yield the elements of a subcircuit and of everything in it."""
+        if depth > MAX_NESTING:
+            raise BadNetlist(f"Subcircuit {here.name} contains itself", kind="subcircuit_loop", where=here.card.where(),
+                             fix="a subcircuit may not use itself, directly or through another")  # fmt: skip
 
+        def place(node: str) -> str:
+            name = node.lower()
+            name = GROUND if name == "gnd" else name
+            return name if name in self.shared else ports.get(name, f"{prefix}{name}")
 
-def _unfold_instance(
-    card: Card, here: Subcircuit, name: str, place: "object", shared: set[str], depth: int
-) -> Iterator[Element]:
-    assert callable(place)
-    words = _positional(card.words[1:])
-    inner = here.find(words[-1].lower()) if words else None
-    if inner is None:
-        # ngspice will say that it is missing; until then it connects everything it touches.
-        yield Element(name, "x", tuple(place(node) for node in words[:-1]), (), tuple(card.words), card)
-        return
-    if len(words) - 1 != len(inner.ports):
-        raise BadNetlist(
-            f"{card.words[0]} connects {len(words) - 1} nodes, but {inner.name} has {len(inner.ports)} ports",
-            kind="wrong_port_count",
-            where=card.where(),
-            fix=f"connect them in this order: {' '.join(inner.ports)}",
-        )
-    ports = {port: place(node) for port, node in zip(inner.ports, words[:-1], strict=True)}
-    yield from _unfold(inner, f"{name}.", ports, shared, depth + 1)
+        for card in here.elements:
+            self._count_one()
+            words = card.words
+            letter, name = words[0][0].lower(), f"{prefix}{words[0].lower()}"
+            if letter == "x":
+                yield from self._instance(card, here, name, place, depth)
+                continue
+            nodes, senses = terminals(words, here)
+            yield Element(name, letter, tuple(map(place, nodes)), tuple(map(place, senses)), tuple(words), card)
+
+    def _count_one(self) -> None:
+        # Instances count too: subcircuits of nothing but instances double with every level.
+        self.count += 1
+        if self.count > MAX_ELEMENTS:
+            raise BadNetlist(f"The circuit unfolds to more than {MAX_ELEMENTS:,} elements", kind="circuit_too_large",
+                             fix="simulate a part of it")  # fmt: skip
+
+    def _instance(
+        self, card: Card, here: Subcircuit, name: str, place: Callable[[str], str], depth: int
+    ) -> Iterator[Element]:
+        words = _positional(card.words[1:])
+        inner = here.find(words[-1].lower()) if words else None
+        if inner is None:
+            # ngspice will say that it is missing; until then it connects everything it touches.
+            yield Element(name, "x", tuple(place(node) for node in words[:-1]), (), tuple(card.words), card)
+            return
+        if len(words) - 1 != len(inner.ports):
+            raise BadNetlist(
+                f"{card.words[0]} connects {len(words) - 1} nodes, but {inner.name} has {len(inner.ports)} ports",
+                kind="wrong_port_count",
+                where=card.where(),
+                fix=f"connect them in this order: {' '.join(inner.ports)}",
+            )
+        ports = {port: place(node) for port, node in zip(inner.ports, words[:-1], strict=True)}
+        yield from self.unfold(inner, f"{name}.", ports, depth + 1)
 
 
 def terminals(words: list[str], here: Subcircuit | None = None) -> tuple[list[str], list[str]]:

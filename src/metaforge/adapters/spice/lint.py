@@ -50,12 +50,15 @@ def _is_element(words: list[str], circuit: Circuit) -> bool:
     if letter == "x":
         return words[-1].lower() in circuit.top.inner
     nodes, senses = terminals(words)
-    known = {node.lower() for node in (*nodes, *senses)} & (circuit.nodes() | {"gnd"})
+    there = circuit.nodes() | {GROUND, "gnd"}
+    if not all(node.lower() in there for node in (*nodes, *senses)):
+        return False
     if letter in "dqmj":
-        return bool(known) and any(circuit.top.knows_model(word.lower()) for word in words[3:])
+        return any(circuit.top.knows_model(word.lower()) for word in words[3:])
+    if letter in "rcl":
+        return read_value(words[3]) is not None or words[3].startswith(("{", "'"))
     rest = " ".join(words[3:])
-    has_value = bool(re.search(r"(?:^|[\s=({])[-+]?\.?\d", rest)) or "{" in rest
-    return has_value and (bool(known - {GROUND}) or len(known) == len({node.lower() for node in nodes}))
+    return bool(re.match(r"(dc|ac|sin|pulse|pwl|exp|poly|value|table|[vi]\s*=|[-+.\d{])", rest, re.IGNORECASE))
 
 
 def number_warnings(netlist: Netlist) -> list[str]:
@@ -175,7 +178,7 @@ def _loop_message(loop: Loop, names: str) -> str:
         return f"Voltage source {names} is short-circuited: both ends are on node {loop.elements[0].nodes[0]}"
     if loop.has_inductor:
         return f"A DC voltage of {abs(loop.gap_v or 0):g} V drives the loop {names}, and an inductor is a short at DC"
-    gap = "" if loop.gap_v is None else f"; their voltages differ by {abs(loop.gap_v):g} V around it"
+    gap = f"; their voltages differ by {abs(loop.gap_v):g} V around it" if loop.gap_v else ""
     return f"Voltage sources in a loop: {names}{gap}. No current is defined by it, even where the voltages agree"
 
 
@@ -253,6 +256,6 @@ def coarse_step_warning(circuit: Circuit, max_step_seconds: float) -> str:
         return ""
     steps = 1 / (max_step_seconds * worst[0])
     return (
-        f"{worst[1]} has {steps:.2g} time steps a period at {worst[0]:g} Hz: set params.max_step to "
+        f"{worst[1]} at {worst[0]:g} Hz gets only {steps:.2g} time steps per period: set params.max_step to "
         f"{1 / (40 * worst[0]):.2g} s or less"
     )

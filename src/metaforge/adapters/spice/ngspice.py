@@ -5,8 +5,8 @@ that it did not understand.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,7 @@ class Context:
         models: names of the models there are.
         subcircuits: names of the subcircuits there are.
         suspects: warnings found before the run that may be the cause.
+        places: where each element's line stands, by its name.
         stop_seconds: end of a transient.
     """
 
@@ -70,7 +71,14 @@ class Context:
     models: tuple[str, ...] = ()
     subcircuits: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: float = 0.0
+
+    def place(self, line: str) -> str:
+        """Return where a line that ngspice quotes stands in the netlist; the line itself where that is not known."""
+        words = line.split()
+        name = words[0].lower() if words else ""
+        return self.places.get(name) or self.places.get(name.partition(".")[2]) or line.strip()
 
 
 def simulate(
@@ -234,7 +242,7 @@ def _refuse_known(log: str, lines: list[str], plots: tuple[Plot, ...], context: 
     if match := re.search(r"Timestep too small; time = ([\d.eE+-]+).*?(?:node|branch|device)?\s*\"([^\"]+)\"", log):
         raise ToolError(
             f"The transient broke off at {float(match[1]):.6g} s: the time step became too small, trouble with "
-            f"node {match[2]}" + _last_values(plots),
+            f"node {match[2]}" + _told(_partial(plots, 5, 1), len(plots[0].values) if plots else 0),
             kind="timestep_too_small",
             where=f"time {match[1]} s, node {match[2]}",
             fix="look for a voltage that grows without bound or an ideal switch there; else try params.max_step "
@@ -242,13 +250,20 @@ def _refuse_known(log: str, lines: list[str], plots: tuple[Plot, ...], context: 
             + (f". Suspicious: {suspects}" if suspects else ""),
             failure_mode=FailureMode.DESIGN,
             log=tail,
+            partial=_partial(plots, 50, 4),
         )
     if match := re.search(r"can't find model '([^']+)' from line\s*\n?\s*(.+)", log):
-        raise _missing("model", match[1], match[2], context.models, tail)
+        raise _missing("model", match[1], match[2], context, tail)
     if match := re.search(r"Error on line[^\n]*\n\s*(.+)\n\s*could not find a valid modelname", log):
-        raise _missing("model", match[1].split()[-1], match[1], context.models, tail)
+        raise _missing("model", match[1].split()[-1], match[1], context, tail)
     if match := re.search(r"unknown subckt:\s*(.+)", log):
-        raise _missing("subcircuit", match[1].split()[-1], match[1], context.subcircuits, tail)
+        raise _missing("subcircuit", match[1].split()[-1], match[1], context, tail)
+    if "input signal is shorted" in log:
+        raise ToolError(
+            "No poles and zeros: the input signal is shorted, by a source that holds the input's voltage",
+            kind="input_shorted", where="the source at the input nodes of .pz", log=tail,
+            fix="give that source an AC value, such as `V1 in 0 DC 0 AC 1`, or drive the input with a current",
+        )  # fmt: skip
     if match := re.search(r"Undefined parameter \[([^\]]+)\]", log):
         raise ToolError(
             f"Parameter {match[1]} is used but not defined", kind="missing_parameter", where=f"parameter {match[1]}",
@@ -257,7 +272,7 @@ def _refuse_known(log: str, lines: list[str], plots: tuple[Plot, ...], context: 
     if match := re.search(r"Error on line[^\n]*\n\s*(.+)\n\s*(.+)", log):
         raise ToolError(
             f"ngspice does not understand a line: {_shorten(match[2].strip())}", kind="simulator_refused",
-            where=match[1].strip(), fix="correct that line", log=tail,
+            where=context.place(match[1]), fix="correct that line", log=tail,
         )  # fmt: skip
     singular = re.search(r"singular matrix:\s*check node (\S+)", log)
     no_point = re.search(
@@ -277,31 +292,45 @@ def _refuse_known(log: str, lines: list[str], plots: tuple[Plot, ...], context: 
         )  # fmt: skip
 
 
-def _missing(what: str, name: str, line: str, known: tuple[str, ...], log: str) -> ToolError:
+def _missing(what: str, name: str, line: str, context: Context, log: str) -> ToolError:
     import difflib
 
+    known = context.models if what == "model" else context.subcircuits
+    where = context.place(line)
+    written = re.search(rf"(?<!\S){re.escape(name)}(?!\S)", where, re.IGNORECASE)
+    name = written[0] if written else name
     close = difflib.get_close_matches(name.lower(), known, 3)
     there = f"did you mean {', '.join(close)}? " if close else f"there are: {', '.join(known[:12]) or 'none'}. "
     card = f".model {name} ..." if what == "model" else f".subckt {name} ..."
     return ToolError(
         f"The {what} {name} is not defined",
         kind="missing_model" if what == "model" else "missing_subcircuit",
-        where=line.strip(),
+        where=where,
         fix=f"{there}Put the `{card}` of the manufacturer into the netlist, or .include its file from the workspace",
         log=log,
     )
 
 
-def _last_values(plots: tuple[Plot, ...]) -> str:
-    """Tell where the waveforms stood when a transient broke off."""
-    if not plots or not len(plots[0].values):
-        return ""
+def _partial(plots: tuple[Plot, ...], points: int, most: int) -> dict[str, list[float]]:
+    """Return the waveforms up to where a transient broke off, thinned."""
+    if not plots or not len(plots[0].values) or plots[0].is_complex:
+        return {}
     plot = plots[0]
-    last = [
-        f"{variable.name} = {plot.values[-1, index].real:.4g}"
-        for index, variable in list(enumerate(plot.variables))[1:6]
-    ]
-    return f". {len(plot.values)} points were computed up to there; last: {', '.join(last)}" if last else ""
+    columns = [np.asarray(plot.values[:, index], np.float64) for index in range(min(len(plot.variables), most + 1))]
+    # Even in time: the last stretch has most of the points and says the least.
+    evenly = np.searchsorted(plot.scale, np.linspace(plot.scale[0], plot.scale[-1], points))
+    chosen = np.unique(np.minimum(evenly, len(plot.scale) - 1))
+    names = [variable.name for variable in plot.variables]
+    return {name: [float(f"{v:.5g}") for v in column[chosen]] for name, column in zip(names, columns, strict=False)}
+
+
+def _told(partial: dict[str, list[float]], count: int) -> str:
+    """Say how the first waveform got to where the transient broke off."""
+    names = list(partial)
+    if len(names) < 2:
+        return ""
+    steps = ", ".join(f"{v:.4g} at {t:.4g} s" for t, v in zip(partial[names[0]], partial[names[1]], strict=True))
+    return f". {count} points were computed up to there; {names[1]}: {steps}"
 
 
 def _refuse_not_finite(plots: tuple[Plot, ...]) -> None:

@@ -15,6 +15,7 @@ from metaforge.adapters.spice.circuit import Circuit, read_circuit
 from metaforge.adapters.spice.ngspice import Context, Simulated, simulate
 from metaforge.adapters.spice.outputs import Outputs
 from metaforge.adapters.spice.probes import Probe, printed_probes, save_card, wanted_probes
+from metaforge.adapters.spice.pulses import completed
 from metaforge.adapters.spice.reading import readings, results, thinned_waveforms
 from metaforge.adapters.spice.source import Netlist, read_netlist
 from metaforge.adapters.spice.summary import measure, next_step, summarise
@@ -69,7 +70,8 @@ def run_simulation(request: Request, ctx: ToolContext) -> Answer[SimulationAnswe
     lint.refuse_silent_sources(circuit, analysis.kind)
     suspects = _structure(circuit, analysis)
     warnings += [*lint.number_warnings(netlist), *suspects, *_details(netlist, circuit, analysis)]
-    deck = write_deck(netlist, analysis, probes)
+    deck, filled = write_deck(netlist, analysis, probes)
+    warnings += filled
     outputs = Outputs.choose(request.output_path, netlist.name, analysis.kind, overwrite=request.overwrite)
     outputs = outputs.settle(deck, ctx)
     ctx.progress(0.1, f"simulating {len(circuit.elements)} elements with ngspice")
@@ -78,7 +80,7 @@ def run_simulation(request: Request, ctx: ToolContext) -> Answer[SimulationAnswe
         _folder(ctx),
         Context(
             analysis.kind, tuple(sorted(circuit.models())), tuple(circuit.subcircuits()), tuple(suspects),
-            analysis.stop_seconds,
+            {element.name: element.card.where() for element in circuit.elements}, analysis.stop_seconds,
         ),
         timeout_seconds=max(1.0, ctx.timeout_seconds - (time.monotonic() - started) - RESERVE_SECONDS),
         progress=ctx.progress,
@@ -129,13 +131,14 @@ def open_netlist(request: Request, ctx: ToolContext) -> Netlist:
     return read_netlist(decode(path.read_bytes(), path.name), path.name, path.parent, root)
 
 
-def write_deck(netlist: Netlist, analysis: Analysis, probes: list[Probe]) -> str:
-    """Write what ngspice gets: the circuit, one analysis, and nothing else."""
+def write_deck(netlist: Netlist, analysis: Analysis, probes: list[Probe]) -> tuple[str, list[str]]:
+    """Write what ngspice gets: the circuit, one analysis, and nothing else; and warn of what was added."""
     title = " ".join("".join(each for each in netlist.title if each.isprintable()).split())[:200] or "untitled"
-    lines = [f"* {title}", *(card.text for card in netlist.cards), analysis.card]
+    cards = [completed(card, analysis) for card in netlist.cards]
+    lines = [f"* {title}", *(text for text, _ in cards), analysis.card]
     if analysis.kind in ("op", "dc", "ac", "transient") and (save := save_card(probes)):
         lines.append(save)
-    return "\n".join([*lines, ".end", ""])
+    return "\n".join([*lines, ".end", ""]), [warning for _, warning in cards if warning]
 
 
 def _folder(ctx: ToolContext) -> Path:
@@ -215,15 +218,17 @@ def _answer(
 ) -> tuple[SimulationAnswer, list[str]]:  # fmt: skip
     plot = done.plots[0]
     swept = has_scale(plot)
+    # A noise analysis leaves its totals in a plot of their own, without a scale.
+    along = [vector for vector in vectors if len(vector.values) == len(plot.values)]
     warnings: list[str] = []
-    values_at, outside = readings(plot.scale, vectors, places, analysis.kind) if swept else ([], [])
+    values_at, outside = readings(plot.scale, along, places, analysis.kind) if swept else ([], [])
     warnings += outside
     if len(values_at) > MOST_READINGS:
         raise InvalidArguments(f"at: {len(values_at)} readings are too many", fields={"at": f"at most {MOST_READINGS}"})
-    measurements, doubts = measure(plot, vectors[:MOST_CURVES], analysis.kind) if swept else ({}, [])
-    curves = vectors[:MOST_CURVES] if swept and request.max_points else []
-    if swept and len(vectors) > MOST_CURVES and request.max_points:
-        warnings.append(f"waveform_data and measurements hold the first {MOST_CURVES} of {len(vectors)} vectors: name "
+    measurements, doubts = measure(plot, along[:MOST_CURVES], analysis.kind) if swept else ({}, [])
+    curves = along[:MOST_CURVES] if swept and request.max_points else []
+    if swept and len(along) > MOST_CURVES and request.max_points:
+        warnings.append(f"waveform_data and measurements hold the first {MOST_CURVES} of {len(along)} vectors: name "
                         "probes to choose")  # fmt: skip
     answer = SimulationAnswer(
         analysis=analysis.card,
@@ -256,11 +261,12 @@ def _drawn(
     if not has_scale(plot):
         warnings.append(f"No picture: {answer.analysis_type} gives single values, not a curve")
         return ()
+    curves = [vector for vector in vectors if len(vector.values) == len(plot.values)][:MOST_CURVES]
     ctx.progress(0.95, "drawing")
     try:
         from metaforge.adapters.spice.show import draw_waveforms
 
-        caption = draw_waveforms(ctx.output_file(str(outputs.picture)), answer, plot, vectors[:MOST_CURVES])
+        caption = draw_waveforms(ctx.output_file(str(outputs.picture)), answer, plot, curves)
     except ModuleNotFoundError as fault:
         warnings.append(f"No picture: Python module {fault.name} is not installed (pip install 'metaforge[spice]')")
         return ()

@@ -10,6 +10,7 @@ from metaforge.formats.spice_raw import Floats, Numbers, Plot
 
 UNITS = {"voltage": "V", "current": "A", "time": "s", "frequency": "Hz", "voltage-density": "V/sqrt(Hz)",
          "current-density": "A/sqrt(Hz)", "temp-sweep": "C", "res-sweep": "ohm"}  # fmt: skip
+_PARAMETER_UNITS = {"p": "W", "gm": "S", "gds": "S", "resistance": "ohm", "capacitance": "F", "inductance": "H"}
 SMALLEST_MAGNITUDE = 1e-30
 """Below this a magnitude counts as zero; its decibels end here instead of at minus infinity."""
 
@@ -68,7 +69,11 @@ def _unit(name: str, type_: str, plot: str) -> str:
     if name.startswith("@"):
         parameter = name[name.index("[") + 1 : -1] if "[" in name else ""
         return (
-            "A" if re.fullmatch(r"i|i[a-z]|i[a-z]\d?", parameter) else "V" if re.fullmatch(r"v\w*", parameter) else ""
+            "A"
+            if re.fullmatch(r"i|i[a-z]|i[a-z]\d?", parameter)
+            else "V"
+            if re.fullmatch(r"v\w*", parameter)
+            else _PARAMETER_UNITS.get(parameter, "")
         )
     return UNITS.get(type_, "")
 
