@@ -22,7 +22,7 @@ class BadUsage(Exception):
 def run(tool_id: str, pairs: list[str], args_file: Path | None, *, as_json: bool) -> int:
     """Call a tool and show its result. Returns 0, 1 for a refused or failed call, 2 for bad usage, 130 on Ctrl-C."""
     try:
-        arguments = parse_arguments(pairs, _read(args_file) if args_file else {})
+        arguments = parse_arguments(pairs, read_arguments(args_file) if args_file else {})
     except BadUsage as fault:
         console(stderr=True).print(str(fault), style="red")
         return 2
@@ -66,7 +66,12 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_arguments(path: Path) -> dict[str, Any]:
+    """Return the arguments in a JSON file; `-` is standard input.
+
+    Raises:
+        BadUsage: it cannot be read, or holds something else.
+    """
     try:
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         data = orjson.loads(raw)

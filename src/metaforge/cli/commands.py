@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from metaforge.cli import twin_commands
+from metaforge.cli import approval_commands, twin_commands
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,8 @@ new = typer.Typer(no_args_is_help=True, help="Start something new.")
 app.add_typer(calls, name="calls")
 app.add_typer(new, name="new")
 app.add_typer(twin_commands.app, name="twin")
+app.add_typer(approval_commands.app, name="approvals")
+app.add_typer(approval_commands.ledger, name="ledger")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
