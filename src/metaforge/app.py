@@ -360,6 +360,10 @@ class App:
             self.resources.remember(outcome.files)
         return outcome
 
+    def links(self, call_id: str) -> list[dict[str, str]]:
+        base = self.settings.dashboard_url
+        return [{"url": f"{base}/calls/{call_id}", "label": "This call on the dashboard"}] if base else []
+
     async def list_resources(self) -> list[dict[str, Any]]:
         return self.resources.listed()
 

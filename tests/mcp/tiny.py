@@ -51,6 +51,7 @@ class TinyService:
             *map(_tool, names),
         ]
         self.meta: dict[str, Any] = {}
+        self.has_dashboard = False
         self.calls: list[tuple[str, dict[str, Any], str, Caller]] = []
         self.arguments: list[dict[str, Any]] = []
         self.running: dict[str, asyncio.Event] = {}
@@ -67,6 +68,9 @@ class TinyService:
 
     def list_meta(self) -> dict[str, Any]:
         return self.meta
+
+    def links(self, call_id: str) -> list[dict[str, str]]:
+        return [{"url": f"http://dashboard/calls/{call_id}", "label": "This call"}] if self.has_dashboard else []
 
     def unknown_tool(self, tool_id: str) -> Exception:
         return UnknownTool(

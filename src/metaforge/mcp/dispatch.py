@@ -185,6 +185,8 @@ class Dispatcher:
 
     def _told(self, exchange: Exchange, outcome: Outcome, call_id: str) -> Message:
         result = call_result(outcome, call_id, exchange.client.session.hello.revision)
+        if links := self.service.links(call_id):
+            result["_meta"]["links"] = links
         if exchange.dialect is Dialect.STATELESS:
             complete(result, self.service.version)
         return jsonrpc.result(exchange.id, result)
@@ -196,7 +198,10 @@ class Dispatcher:
         if isinstance(fault, asyncio.CancelledError):
             fault = Cancelled("The call was cancelled inside the server", retryable=True)
         assert isinstance(fault, Exception)
-        return self._fail(fault, exchange, tool_id=tool_id, call_id=call_id, duration_ms=elapsed_ms(started))
+        told = self._fail(fault, exchange, tool_id=tool_id, call_id=call_id, duration_ms=elapsed_ms(started))
+        if "_meta" in told.get("result", ()) and (links := self.service.links(call_id)):
+            told["result"]["_meta"]["links"] = links
+        return told
 
     def _fail(
         self, fault: Exception, exchange: Exchange, *, tool_id: str = "", call_id: str = "", duration_ms: float = 0.0

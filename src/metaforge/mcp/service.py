@@ -66,6 +66,10 @@ class Service(Protocol):
         """The roll-up of `health/check`."""
         ...
 
+    def links(self, call_id: str) -> list[dict[str, str]]:
+        """`_meta.links` of a call's result: where people find it; empty where there is no dashboard."""
+        ...
+
     async def list_resources(self) -> list[dict[str, Any]]:
         """`resources/list` entries: uri, name, mimeType, size ..."""
         ...
