@@ -1,6 +1,7 @@
 """A real issuer, and the HTTP server of tests/mcp with settings of its own."""
 
 import importlib.util
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -41,19 +42,26 @@ def oauth(issuer: Any) -> Settings:
 
 
 @pytest.fixture
-async def serve() -> AsyncIterator[Callable[[Settings], Any]]:
+async def serve() -> AsyncIterator[Callable[..., Any]]:
     """Start servers of a tiny service, each with its own settings."""
     servers: list[Any] = []
 
-    async def start(settings: Settings) -> Any:
+    async def start(settings: Settings, port: int = 0) -> Any:
         server = SERVER.Web(SERVER.load_tiny().TinyService(), settings)
-        await server.open()
+        await server.open(port)
         servers.append(server)
         return server
 
     yield start
     for server in servers:
         await server.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
 
 
 @pytest.fixture

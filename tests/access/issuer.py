@@ -41,7 +41,8 @@ class Issuer:
             def do_POST(self) -> None:
                 length = int(self.headers["content-length"])
                 asked = {name: each[0] for name, each in parse_qs(self.rfile.read(length).decode()).items()}
-                token = issuer.token(sub=asked["client_id"], aud=asked["resource"], scope=asked.get("scope", ""))
+                client = {"sub": asked["client_id"], "client_id": asked["client_id"], "preferred_username": None}
+                token = issuer.token(**client, aud=asked["resource"], scope=asked.get("scope", ""))
                 self._answer(200, {"access_token": token, "token_type": "Bearer", "expires_in": 3600})
 
             def _answer(self, status: int, body: Any) -> None:
@@ -77,7 +78,12 @@ class Issuer:
 
     def _document(self, path: str) -> Any:
         if path == "/realms/forge/.well-known/openid-configuration":
-            found = {"issuer": self.url, "jwks_uri": f"{self.url}/keys", "token_endpoint": f"{self.url}/token"}
+            found = {
+                "issuer": self.url, "jwks_uri": f"{self.url}/keys", "token_endpoint": f"{self.url}/token",
+                "authorization_endpoint": f"{self.url}/authorize", "response_types_supported": ["code"],
+                "grant_types_supported": ["client_credentials"],
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            }  # fmt: skip
             return found if self.metadata is None else self.metadata
         if path == "/realms/forge/keys":
             public = [key.as_dict(private=False) for key in self.keys.values()]

@@ -164,6 +164,15 @@ async def test_an_address_is_listened_to_again_after_the_window():
     assert len(attempts) == 0
 
 
+async def test_counting_ends_a_minute_after_the_last_wrong_key():
+    attempts = Access(Settings(api_key="secret"), LOCAL).attempts
+    attempts.note("a", "x", now=0.0)
+    assert attempts.wait_seconds("b", now=59.0) == 0.0
+    assert len(attempts) == 1
+    assert attempts.wait_seconds("b", now=60.0) == 0.0
+    assert len(attempts) == 0
+
+
 async def test_many_addresses_do_not_fill_the_memory():
     attempts = Access(Settings(api_key="secret"), LOCAL).attempts
     for n in range(6000):

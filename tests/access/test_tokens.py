@@ -77,7 +77,20 @@ async def test_the_issuers_own_token_endpoint_opens_the_server(access, issuer):
     asked = {"grant_type": "client_credentials", "client_id": "ci", "resource": "https://forge.example/mcp"}
     async with httpx.AsyncClient() as http:
         token = (await http.post(f"{issuer.url}/token", data=asked)).json()["access_token"]
-    assert (await access.judge(bearer(token), PEER)).actor_id == "user:ci"
+    found = await access.judge(bearer(token), PEER)
+    assert (found.actor_id, found.trust, found.verified) == ("user:ci", "remote", False), "a client is no person"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"sub": "ci", "client_id": "ci"}, {"sub": "ci", "client_id": None, "azp": "ci"},
+        {"sub": "ci@clients", "client_id": "ci"}, {"gty": "client-credentials"}, {"idtyp": "app"},
+        {"sub": "0b7c", "client_id": "ci", "preferred_username": "service-account-ci"},
+    ],
+)  # fmt: skip
+async def test_a_clients_own_token_is_not_taken_for_a_person(access, issuer, claims):
+    assert not (await access.judge(bearer(issuer.token(**claims)), PEER)).verified
 
 
 @pytest.mark.parametrize(

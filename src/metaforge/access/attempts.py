@@ -23,6 +23,7 @@ class Attempts:
         self._limit_count = limit_count
         self._window_seconds = window_seconds
         self._wrong: OrderedDict[str, dict[bytes, float]] = OrderedDict()
+        self._latest_at = float("-inf")
 
     def __len__(self) -> int:
         return len(self._wrong)
@@ -33,6 +34,7 @@ class Attempts:
         Args:
             now: seconds on a monotonic clock.
         """
+        self._latest_at = now
         wrong = self._wrong.setdefault(address, {})
         self._wrong.move_to_end(address)
         digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
@@ -45,6 +47,8 @@ class Attempts:
 
     def wait_seconds(self, address: str, now: float) -> float:
         """Return how long the address must wait before it is listened to again; 0 when it need not."""
+        if now - self._latest_at >= self._window_seconds:
+            self._wrong.clear()
         wrong = self._wrong.get(address)
         if wrong is None:
             return 0.0

@@ -114,9 +114,7 @@ class Browser:
         now = int(self._clock())
         ends = int(min(now + SESSION_SECONDS, judged.expires_at))
         typed = "".join(mark for mark in name.strip()[:MAX_NAME_CHARS] if mark.isprintable())
-        identity = replace(
-            judged, session_id=secrets.token_hex(16), expires_at=ends, name=judged.name if judged.verified else typed
-        )
+        identity = replace(judged, session_id=secrets.token_hex(16), expires_at=ends, name=judged.name or typed)
         cookie = self._cookie(self._session_cookie, self._write(identity, now), ends - now)
         return SignedIn(identity, cookie)
 
@@ -136,6 +134,7 @@ class Browser:
             "method": identity.method,
             "principal": identity.principal,
             "name": identity.name,
+            "verified": identity.verified,
             "scopes": sorted(identity.scopes & self._scopes),
             "sid": identity.session_id,
             "proof": self._proofs[identity.method],
@@ -166,7 +165,7 @@ class Browser:
             return found
         return replace(
             found, actor_id=claims["sub"], trust=Trust.REMOTE, method=method, principal=claims["principal"],
-            verified=True, scopes=frozenset(claims["scopes"]),
+            verified=claims["verified"], scopes=frozenset(claims["scopes"]),
         )  # fmt: skip
 
     def _key(self) -> "OctKey":

@@ -31,7 +31,7 @@ class Identity:
     principal: str
     """What a session is bound to: the same for every request with this credential or its successor."""
     verified: bool = False
-    """Whether an issuer vouches for who this is; an API key identifies nobody."""
+    """Whether an issuer vouches for the person; an API key identifies nobody, and a client's own token is no person."""
     name: str = ""
     """What to call a person: the token's name and subject, or as typed at sign-in."""
     scopes: frozenset[str] = frozenset()

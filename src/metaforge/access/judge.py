@@ -229,7 +229,7 @@ def _identity(issuer: str, token: "Token") -> Identity:
         trust=Trust.REMOTE,
         method=Method.OAUTH,
         principal=f"oauth {issuer} {token.client_id} {token.subject}",
-        verified=True,
+        verified=token.is_person,
         name=f"{token.name} ({token.subject})" if token.name not in ("", token.subject) else token.subject,
         scopes=token.scopes,
         expires_at=token.expires_at,

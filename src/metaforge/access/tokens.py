@@ -48,6 +48,8 @@ class Token:
     subject: str
     client_id: str
     name: str
+    is_person: bool
+    """False where a client got the token for itself, with nobody signed in."""
     scopes: frozenset[str]
     expires_at: float
 
@@ -140,10 +142,12 @@ class TokenVerifier:
         subject = claims["sub"]
         if len(subject) > MAX_SUBJECT_CHARS or not subject.isprintable():
             raise BadToken("the token's subject cannot be written down", is_forged=False)
+        client_id = _text(claims.get("client_id")) or _text(claims.get("azp"))
         return Token(
             subject=subject,
-            client_id=_text(claims.get("client_id")) or _text(claims.get("azp")),
+            client_id=client_id,
             name=next((name for claim in _NAME_CLAIMS if (name := _text(claims.get(claim)))), ""),
+            is_person=not _is_machine(claims, client_id),
             scopes=_scopes(claims),
             expires_at=float(claims["exp"]),
         )
@@ -156,6 +160,17 @@ class TokenVerifier:
         if claim == "iss":
             return f"the token is from {str(claims.get('iss'))[:200]}; this server believes {config.issuer}"
         return f"the token is not good: {otherwise}"
+
+
+def _is_machine(claims: dict[str, Any], client_id: str) -> bool:
+    """Whether a client got the token for itself: its subject is then the client (RFC 9068), or the issuer says so."""
+    own_subjects = (client_id, f"{client_id}@clients")
+    return (
+        (bool(client_id) and claims["sub"] in own_subjects)
+        or claims.get("gty") == "client-credentials"
+        or claims.get("idtyp") == "app"
+        or (bool(client_id) and claims.get("preferred_username") == f"service-account-{client_id.lower()}")
+    )
 
 
 def _text(value: Any) -> str:
