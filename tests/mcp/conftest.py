@@ -23,6 +23,8 @@ from metaforge.mcp.serve import configure
 from metaforge.mcp.stdio import StdioServer
 from metaforge.settings import Settings
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 TINY = Path(__file__).with_name("tiny.py")
 LIMIT_SECONDS = 10
 
@@ -145,13 +147,13 @@ class Web:
         self.http: httpx.AsyncClient
         self.session_id = ""
 
-    async def open(self) -> None:
+    async def open(self, port: int = 0) -> None:
         loop = asyncio.get_running_loop()
         config: uvicorn.Config = configure(self.app)
         config.load()
         state = ServerState()
         self._server = await loop.create_server(
-            lambda: CorkedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+            lambda: CorkedProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", port
         )
         self._state = state
         self.port = self._server.sockets[0].getsockname()[1]
@@ -233,6 +235,22 @@ async def web(tiny: ModuleType, settings: Settings) -> AsyncIterator[Web]:
     await server.open()
     yield server
     await server.close()
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Callable[..., Any]]:
+    """Serve any application, over HTTP or (without settings) over pipes, until the test ends."""
+    opened: list[Any] = []
+
+    async def start(service: Any, settings: Settings | None = None) -> Any:
+        server = Pipes(service) if settings is None else Web(service, settings)
+        await server.open()
+        opened.append(server)
+        return server
+
+    yield start
+    for server in reversed(opened):
+        await server.close()
 
 
 @pytest.fixture
