@@ -19,7 +19,9 @@ SSE_HEADERS: tuple[Header, ...] = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
+    (b"content-encoding", b"identity"),
 )
+"""Proxies pass each event on at once: the last two keep nginx from gathering and from compressing them."""
 _JSON = (b"content-type", b"application/json")
 
 

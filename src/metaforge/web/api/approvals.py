@@ -112,7 +112,7 @@ async def follow_approvals(request: Request, nothing: Annotated[Filter, Query()]
     `pending` tells how many wait, at first and after each change; `approval` tells one that was opened, decided or
     ended, as `GET /v1/approvals/{id}` does.
     """
-    headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+    headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no", "content-encoding": "identity"}
     return StreamingResponse(request.app.state.feed.events(), media_type="text/event-stream", headers=headers)
 
 
