@@ -49,12 +49,12 @@ class ApprovalPages:
 
     async def shown(self, request: Request) -> Response:
         """Show one entry."""
-        entry = await asyncio.to_thread(self._services.ledger.get, request.path_params["approval_id"])
+        entry = await asyncio.to_thread(self._services.ledger.get, _approval_id(request))
         return await self._page(request, entry)
 
     async def decided(self, request: Request) -> Response:
         """Take a person's answer."""
-        approval_id = request.path_params["approval_id"]
+        approval_id = _approval_id(request)
         form = await read_form(request)
         visitor = self._people.check(request, form.get("csrf", ""))
         if visitor.may_not:
@@ -99,6 +99,12 @@ class ApprovalPages:
     async def _project_names(self) -> dict[str, str]:
         rows, _ = await self._services.read(lambda view: list_projects(view, MAX_PROJECTS, 0))
         return {row["id"]: row["name"] for row in rows}
+
+
+def _approval_id(request: Request) -> str:
+    """Return the ledger's id; the API calls the same entry `tool:` and that id."""
+    approval_id: str = request.path_params["approval_id"]
+    return approval_id.removeprefix("tool:")
 
 
 def _edited(text: str) -> dict[str, Any]:

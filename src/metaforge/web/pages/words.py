@@ -28,6 +28,12 @@ def inline(value: Any, limit: int = SHORT_CHARS) -> str:
     return seen(text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)")
 
 
+def short(text: Any, limit: int = SHORT_CHARS) -> str:
+    """Return a text in one line, cut where it is long: for lists that lead to the whole."""
+    line = " ".join(str(text)[: limit * 4].split())
+    return seen(line if len(line) <= limit else line[:limit].rstrip() + "…")
+
+
 def seen(text: Any) -> str:
     """Return a text in which nothing is invisible or turns the direction of what surrounds it."""
     return _UNSEEN.sub(lambda match: match[0] if match[0] in _JOINERS else f"[U+{ord(match[0]):04X}]", str(text))
@@ -77,7 +83,7 @@ def duration(seconds: float) -> str:
 
 def milliseconds(value: float) -> str:
     """Return a duration that was measured in milliseconds."""
-    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms" if value < 10_000 else duration(value / 1000)
+    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms" if value < 1000 else duration(value / 1000)
 
 
 def size(size_bytes: float) -> str:
@@ -131,5 +137,9 @@ def initials(name: str) -> str:
     return unicodedata.normalize("NFC", letters).upper()
 
 
-FILTERS = {each.__name__: each for each in (pretty, inline, seen, spoken, moment, ago, duration, milliseconds, size,
-                                            rows, seen_block, initials)}  # fmt: skip
+FILTERS = {
+    each.__name__: each
+    for each in (
+        pretty, inline, short, seen, spoken, moment, ago, duration, milliseconds, size, rows, seen_block, initials,
+    )
+}  # fmt: skip

@@ -100,9 +100,16 @@ function spell(seconds) {
 document.addEventListener('error', (event) => {
   if (event.target.tagName !== 'MODEL-VIEWER') return;
   event.target.dataset.fault = '';
-  const told = document.getElementById(`${event.target.id}-fault`);
-  if (told) told.hidden = false;
+  tellFault(event.target);
 }, true);
+
+async function tellFault(model) {
+  const told = document.getElementById(`${model.id}-fault`);
+  if (!told) return;
+  told.hidden = false;
+  const answer = await fetch(model.src).catch(() => null);
+  if (answer && !answer.ok) told.textContent = await answer.text();
+}
 
 document.addEventListener('change', (event) => {
   if (event.target.matches('form.filters select, form[data-goes] select')) event.target.form.requestSubmit();
