@@ -94,7 +94,7 @@ def follow(command: list[str], heard: Callable[[str], None], **options: object) 
 
 
 def test_packages() -> None:
-    """Install the browser that tests drive, where this needs nobody; without it they are skipped."""
+    """Install the programs that tests alone use, where this needs nobody; without them those are skipped."""
     missing = system.missing_needs(system.TEST_PROGRAMS)
     root = system.is_root()
     if not missing or system.package_manager() != "apt-get" or not (root or can_sudo()):
@@ -102,7 +102,8 @@ def test_packages() -> None:
     try:
         apt_install(missing, [] if root else ["sudo", "-n"])
     except Stop as stop:
-        print(f"  tests of the dashboard will be skipped: {str(stop).splitlines()[-1]}")
+        names = ", ".join(need.name for need in missing)
+        print(f"  tests with {names} will be skipped: {str(stop).splitlines()[-1]}")
 
 
 def system_packages() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from metaforge.cli.system import find_program
+
 LIMIT_SECONDS = 10
 """Less than a stream takes to fill a buffer of nginx (4 kB) with progress sent so seldom."""
 INTERVAL_SECONDS = "1.5"
-NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin") or ""
+NGINX = find_program("nginx") or ""
 CONFIG = """
 {user}
 daemon off;
