@@ -175,7 +175,8 @@ class App:
         if url := self.settings.adapter_url.get(manifest.adapter_id):
             from metaforge.engine.remote import RemoteSource
 
-            return RemoteSource(manifest, url, blobs=self.blobs, workspace=self.workspace, settings=self.settings)
+            elsewhere = manifest.elsewhere()
+            return RemoteSource(elsewhere, url, blobs=self.blobs, workspace=self.workspace, settings=self.settings)
         launcher = ProcessLauncher(manifest, self.settings, self.workspace, python_paths)
         return ProcessSource(
             manifest, self.settings, self.workspace, self.blobs, self.registry.probe, launcher=launcher

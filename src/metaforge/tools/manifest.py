@@ -5,7 +5,7 @@ it, and its tools. It is written by `python -m metaforge.tools.generate`, which 
 signatures into schemas; a test holds it to the code.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,8 @@ class Tool:
     needs: tuple[Need, ...] = ()
     runs_caller_code: bool = False
     """Its process is retired after one call, because a caller's own code ran in it."""
+    is_quick: bool = False
+    """It reads only, leaves no file and answers within milliseconds: a worker may be given several such calls."""
     search_hint: str = ""
     """A phrase by which a client that defers tools finds this one."""
     hold: HoldRule = HoldRule.BY_EFFECT
@@ -97,6 +99,7 @@ class Tool:
             limits=Limits(**{k: int(v) for k, v in limits.items()}),
             needs=tuple(Need(**need) for need in raw.get("needs", ())),
             runs_caller_code=bool(raw.get("runs_caller_code", False)),
+            is_quick=bool(raw.get("is_quick", False)),
             search_hint=raw.get("search_hint", ""),
             hold=HoldRule(raw.get("hold", HoldRule.BY_EFFECT)),
         )
@@ -135,3 +138,7 @@ class AdapterManifest:
             tools=tuple(tools),
             broken=tuple(broken),
         )
+
+    def elsewhere(self) -> "AdapterManifest":
+        """Return this manifest for an adapter that runs on another machine: nothing of it is needed on this one."""
+        return replace(self, tools=tuple(replace(tool, needs=()) for tool in self.tools))
