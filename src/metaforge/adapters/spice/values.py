@@ -1,5 +1,6 @@
 """SPICE's own way of writing numbers: what it reads, and where that is not what was meant."""
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -87,8 +88,13 @@ def read_quantity(value: float | str) -> float:
     Raises:
         AmbiguousQuantity: it is no number, or ends in a capital M, which is milli to SPICE and mega to people.
     """
-    if not isinstance(value, str):
-        return float(value)
+    number = float(value) if not isinstance(value, str) else _read_text(value)
+    if not math.isfinite(number):
+        raise AmbiguousQuantity(f"{value!r} is not a finite number")
+    return number
+
+
+def _read_text(value: str) -> float:
     text = value.strip().replace(" ", "")
     if _MEGA_MEANT.fullmatch(text) and "M" in text:
         plain = re.match(r"[-+]?[\d.]+", text)
