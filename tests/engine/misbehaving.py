@@ -44,6 +44,29 @@ class MisbehavingServer(McpToolServer):
         """Return the text."""
         return said(text)
 
+    @tool(**READ, is_quick=True)
+    def quick(self, ctx: ToolContext, text: str, pause: float = 0.0) -> Answer[Told]:
+        """Return the text, after a while."""
+        ctx.progress(0.5, text)
+        time.sleep(pause)
+        return said(text)
+
+    @tool(**READ, is_quick=True)
+    def quick_crash(self, ctx: ToolContext) -> Answer[Told]:
+        """End the process."""
+        os._exit(3)
+
+    @tool(**READ, is_quick=True)
+    def quick_refusal(self, ctx: ToolContext) -> Answer[Told]:
+        """Refuse."""
+        raise ToolError("there is no such material", kind="unknown_material", fix="name another")
+
+    @tool(**READ, is_quick=True)
+    def quick_file(self, ctx: ToolContext) -> Answer[Told]:
+        """Leave a file against its word."""
+        (ctx.output / "left.txt").write_text("left")
+        return Answer(Told("left"), summary="left", files=[OutputFile("left.txt", "text/plain", "log")])
+
     @tool(**READ)
     def crash(self, ctx: ToolContext, status: int = 3) -> Answer[Told]:
         """End the process, after telling that it began."""

@@ -13,6 +13,9 @@ from metaforge.tools.manifest import Tool
 from metaforge.twin.scopes import WorkSession
 
 
+_NO_PROGRAMS: dict[str, str] = {}
+
+
 class Keeper(Protocol):
     """Where records go: `record.recorder.Recorder`."""
 
@@ -61,29 +64,36 @@ class Capture:
         outcome: Outcome | None,
         before: WorkSession | None,
     ) -> CallRecord:
-        tool: Tool | None = call.notes.get("tool")
+        notes = call.notes
+        tool: Tool | None = notes.get("tool")
         adapter_id = tool.adapter_id if tool else ""
-        caller: Caller = call.notes.get("caller", call.caller)
-        return build(
-            CallRecord,
-            call_id=call.id,
-            tool_id=tool.id if tool else call.tool_id,
-            started_at=started_at,
-            duration_ms=duration_ms,
-            status=ending.status,
-            adapter_id=adapter_id,
-            adapter_version=self.versions.adapter_version(adapter_id),
-            error_kind=ending.kind,
-            error_message=ending.message,
-            arguments=call.notes.get("arguments", call.arguments),
-            inputs=call.notes.get("inputs", ()),
-            artefacts=outcome.files if outcome else (),
-            programs={each.name: each.version for each in outcome.programs} if outcome else {},
-            warnings=outcome.warnings if outcome else (),
-            summary=outcome.summary if outcome else "",
-            caller=caller,
-            project_id=call.notes.get("project_id", call.project_id),
-            run_id=call.notes.get("run_id", call.run_id),
-            trace_id=call.trace_id,
-            work_session_id=self.sessions.session_for(caller, before).session_id,
-        )
+        caller: Caller = notes.get("caller", call.caller)
+        fields = {
+            "call_id": call.id,
+            "tool_id": tool.id if tool else call.tool_id,
+            "started_at": started_at,
+            "duration_ms": duration_ms,
+            "status": ending.status,
+            "adapter_id": adapter_id,
+            "adapter_version": self.versions.adapter_version(adapter_id),
+            "arguments": notes.get("arguments", call.arguments),
+            "programs": _NO_PROGRAMS,
+            "caller": caller,
+            "project_id": notes.get("project_id", call.project_id),
+            "run_id": notes.get("run_id", call.run_id),
+            "trace_id": call.trace_id,
+            "work_session_id": self.sessions.session_for(caller, before).session_id,
+        }
+        if "inputs" in notes:
+            fields["inputs"] = notes["inputs"]
+        if outcome is None:
+            fields["error_kind"], fields["error_message"] = ending.kind, ending.message
+        else:
+            fields["summary"] = outcome.summary
+            if outcome.files:
+                fields["artefacts"] = outcome.files
+            if outcome.programs:
+                fields["programs"] = {each.name: each.version for each in outcome.programs}
+            if outcome.warnings:
+                fields["warnings"] = outcome.warnings
+        return build(CallRecord, **fields)

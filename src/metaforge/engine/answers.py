@@ -25,8 +25,12 @@ def checked(tool: Tool, answer: Any) -> dict[str, Any]:
     """
     if not isinstance(answer, dict):
         raise _bad(tool, "the result", dict)
-    if not tool.runs_caller_code and _is_plain(answer):
-        return answer
+    if not _is_plain(answer):
+        _check_kinds(tool, answer)
+    return _distrusted(tool, answer) if tool.runs_caller_code else answer
+
+
+def _check_kinds(tool: Tool, answer: dict[str, Any]) -> None:
     for name, kind in (("data", dict), ("programs", dict), ("files", list), ("pictures", list), ("warnings", list)):
         if not isinstance(answer.get(name, kind()) or kind(), kind):
             raise _bad(tool, name, kind)
@@ -40,7 +44,17 @@ def checked(tool: Tool, answer: Any) -> dict[str, Any]:
     for name in ("summary", "next_step"):
         if not isinstance(answer.get(name) or "", str):
             raise _bad(tool, name, str)
-    return _distrusted(tool, answer) if tool.runs_caller_code else answer
+
+
+def without_files(tool: Tool, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a checked answer that names no files.
+
+    Raises:
+        ToolError: kind `bad_answer`.
+    """
+    if any(answer.get(name) for name in ("files", "pictures", "output_files")):
+        raise _refusal(tool, "a quick tool leaves no files")
+    return answer
 
 
 def _is_plain(answer: dict[str, Any]) -> bool:

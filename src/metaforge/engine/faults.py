@@ -151,6 +151,16 @@ def deadline_passed(seconds: float, waited_seconds: float) -> DeadlinePassed:
     )
 
 
+def never_begun(adapter_id: str, times: int) -> ToolError:
+    """Return the error for a call that lost one worker after another before it came to its turn."""
+    return WorkerCrashed(
+        f"{adapter_id} lost {times} processes to other calls before it came to this one; it was not begun",
+        fix="call again; `metaforge doctor` and the log say what ends the processes",
+        retryable=True,
+        failure_mode=FailureMode.ENVIRONMENT,
+    )
+
+
 def crashed(status: int | None, stderr: str, *, cpu_seconds: int, starting: bool = False) -> ToolError:
     """Return the error for a worker that ended by itself.
 

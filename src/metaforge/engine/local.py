@@ -81,6 +81,7 @@ class LocalSource:
                 f"{tool.id} runs inside the server and has no output folder to write files to",
                 kind="adapter_fault", failure_mode=FailureMode.ENVIRONMENT,
             )  # fmt: skip
+        programs = result.programs
         return build(
             Outcome,
             meta={},
@@ -88,7 +89,7 @@ class LocalSource:
             summary=result.summary,
             warnings=tuple(result.warnings),
             next_step=result.next_step,
-            programs=tuple(ProgramVersion(name, version) for name, version in result.programs.items()),
+            programs=tuple(ProgramVersion(name, version) for name, version in programs.items()) if programs else (),
         )
 
     async def health(self, timeout_seconds: float) -> AdapterHealth:

@@ -64,6 +64,11 @@ class WorkerPool:
         return list(self._idle)
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether a call waits for a worker."""
+        return bool(self._waiters)
+
+    @property
     def starting_count(self) -> int:
         return len(self._starting)
 

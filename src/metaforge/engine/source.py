@@ -1,18 +1,21 @@
 """`ProcessSource`: the tools of one adapter, run in supervised processes of this machine."""
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from metaforge.core.errors import MetaForgeError, OverLimit
+from metaforge.core.errors import MetaForgeError
 from metaforge.engine import faults
 from metaforge.engine.answers import checked
+from metaforge.engine.asking import DeadlineStruck, cpu_seconds, expire, memory_mb, refusal, request_of
 from metaforge.engine.collect import UNNAMED, Collection, Collector
 from metaforge.engine.health import WorkerReport, health_of
-from metaforge.engine.launch import DEFAULT_CPU_SECONDS, DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, Launcher, ProcessLauncher
+from metaforge.engine.launch import DEFAULT_DISK_MB, Launcher, ProcessLauncher
 from metaforge.engine.outcome import outcome_of
 from metaforge.engine.pool import WorkerPool, outlast
+from metaforge.engine.quick import QuickCalls
 from metaforge.engine.remote import RemoteSource
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.registry.probe import Probe
@@ -31,10 +34,6 @@ START_SECONDS = 120.0
 
 _INLINE_BYTES = 4 << 20
 """Files up to this size are stored at once; more is left to a thread."""
-
-
-class _Expired(Exception):
-    """The deadline passed."""
 
 
 class ProcessSource:
@@ -66,7 +65,7 @@ class ProcessSource:
         self._collector = Collector(workspace, blobs)
         self._probe = probe
         self._max_output_mb = settings.max_output_mb
-        self._last_call: datetime | None = None
+        self._last_call = 0.0
         self._junk = ""
         self.pool = WorkerPool(
             manifest.adapter_id,
@@ -76,6 +75,7 @@ class ProcessSource:
             prestart=settings.prestart,
             prestart_free_mb=settings.prestart_free_mb,
         )
+        self._quick = QuickCalls(self.pool, self._wait_for_worker)
 
     @property
     def manifest(self) -> AdapterManifest:
@@ -118,10 +118,13 @@ class ProcessSource:
     # -- a call --------------------------------------------------------------------------------------------------
 
     async def call(self, tool: Tool, arguments: dict[str, Any], invocation: Invocation) -> Outcome:
-        """Run one call in a worker of its own."""
+        """Run one call in a worker that does nothing else meanwhile; a quick one may stand in line with others."""
+        self._last_call = time.time()
+        if tool.is_quick:
+            answer = await self._quick.call(tool, arguments, invocation)
+            return outcome_of(tool, answer, meta=_meta(answer))
         loop = asyncio.get_running_loop()
         started = loop.time()
-        self._last_call = datetime.now(UTC)
         worker = self.pool.take()
         if worker is None:
             worker = await self._wait_for_worker(invocation.timeout_seconds)
@@ -146,10 +149,10 @@ class ProcessSource:
 
     async def _wait_for_worker(self, seconds: float) -> Worker:
         future = self.pool.wait()
-        timer = _expire(future, seconds)
+        timer = expire(future, seconds)
         try:
             return await future
-        except _Expired:
+        except DeadlineStruck:
             raise faults.deadline_passed(seconds, seconds) from None
         except asyncio.CancelledError:
             self.pool.give_up(future)
@@ -160,30 +163,20 @@ class ProcessSource:
     async def _ask(
         self, worker: Worker, tool: Tool, arguments: dict[str, Any], invocation: Invocation, left: float, waited: float
     ) -> dict[str, Any]:
-        limits = tool.limits
-        cpu_seconds = limits.max_cpu_seconds or DEFAULT_CPU_SECONDS
-        box = worker.box
-        box.limit_memory(limits.max_memory_mb or DEFAULT_MEMORY_MB)
-        params = {
-            "tool_id": tool.id, "arguments": arguments, "timeout_seconds": left, "call_id": invocation.call_id,
-            "output_dir": box.output_inside, "max_cpu_seconds": cpu_seconds,
-        }  # fmt: skip
-        if invocation.overwrite:
-            params["overwrite"] = True
-        if invocation.trace_id:
-            params["trace_id"] = invocation.trace_id
+        worker.box.limit_memory(memory_mb(tool))
+        params = request_of(worker, tool, arguments, invocation, left)
         number = worker.request("tool/call", params, invocation.progress)
         future = worker.answer(number)
-        timer = _expire(future, left)
-        worker.watch((limits.max_disk_mb or DEFAULT_DISK_MB) if tool.runs_caller_code else 0)
+        timer = expire(future, left)
+        worker.watch((tool.limits.max_disk_mb or DEFAULT_DISK_MB) if tool.runs_caller_code else 0)
         try:
             message = await future
-        except _Expired:
+        except DeadlineStruck:
             worker.spoiled = True
             await worker.kill()
             raise faults.deadline_passed(invocation.timeout_seconds, waited) from None
         except WorkerGone:
-            raise await worker.explain_end(cpu_seconds=cpu_seconds) from None
+            raise await worker.explain_end(cpu_seconds=cpu_seconds(tool)) from None
         finally:
             timer.cancel()
             worker.unwatch()
@@ -192,16 +185,7 @@ class ProcessSource:
         error = message.get("error")
         if error is None:
             return checked(tool, message.get("result"))
-        raise self._refusal(worker, error)
-
-    def _refusal(self, worker: Worker, error: Any) -> MetaForgeError:
-        """Return an error answer as an exception; a program that was killed for memory explains more than its own."""
-        fault = faults.rebuild(error, memory_mb=worker.box.memory_mb)
-        if worker.memory_was_short():
-            fault = faults.out_of_memory(worker.box.memory_mb)
-        if isinstance(fault, OverLimit) and fault.kind == "memory_limit":
-            worker.spoiled = True
-        return fault
+        raise refusal(worker, error)
 
     async def _collect(
         self, worker: Worker, tool: Tool, arguments: dict[str, Any], answer: dict[str, Any], invocation: Invocation
@@ -252,7 +236,7 @@ class ProcessSource:
             breaker=pool.breaker,
             answered=answered,
             error=error,
-            last_call=self._last_call,
+            last_call=datetime.fromtimestamp(self._last_call, UTC) if self._last_call else None,
             junk=self._junk,
         )
         # Looking for programs runs them.
@@ -261,10 +245,10 @@ class ProcessSource:
     async def _greet(self, worker: Worker, seconds: float) -> tuple[bool, str]:
         number = worker.request("health/check", {})
         future = worker.answer(number)
-        timer = _expire(future, seconds)
+        timer = expire(future, seconds)
         try:
             await future
-        except _Expired:
+        except DeadlineStruck:
             worker.spoiled = True
             return False, f"a worker did not answer a health check within {seconds:g} s and is being ended"
         except (WorkerGone, MetaForgeError):
@@ -287,13 +271,3 @@ def _asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:
 def _meta(answer: dict[str, Any]) -> dict[str, Any]:
     duration = answer.get("duration_ms")
     return {"adapter_duration_ms": duration} if isinstance(duration, int | float) else {}
-
-
-def _expire(future: "asyncio.Future[Any]", seconds: float) -> asyncio.TimerHandle:
-    """Let a future raise _Expired after some seconds. Cheaper than `asyncio.timeout`, and needs no task."""
-
-    def pass_deadline() -> None:
-        if not future.done():
-            future.set_exception(_Expired())
-
-    return future.get_loop().call_later(max(0.0, seconds), pass_deadline)

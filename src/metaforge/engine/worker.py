@@ -85,6 +85,15 @@ class Worker:
         """Return the future of a request's answer: the whole JSON-RPC message. Raises WorkerGone, OverLimit."""
         return self._waiting[number][0]
 
+    def await_again(self, number: int) -> "asyncio.Future[dict[str, Any]]":
+        """Return a new future of an answer whose first one was cancelled or has expired."""
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = (future, None)
+        if self.ended.done():
+            future.set_exception(WorkerGone())
+            future.exception()
+        return future
+
     def forget(self, number: int) -> None:
         """Stop waiting for an answer; one that comes later is dropped."""
         self._waiting.pop(number, None)

@@ -67,6 +67,7 @@ class ToolManifest(BaseModel):
     retries: int = 0
     needs: list[NeedMessage] = Field(default_factory=list)
     runs_caller_code: bool = False
+    is_quick: bool = False
     search_hint: str = ""
     hold: str = "by_effect"
 

@@ -68,15 +68,20 @@ class CallRecord:
             "adapter_id": self.adapter_id,
             "adapter_version": self.adapter_version,
             "arguments": orjson.Fragment(_arguments_json(self.arguments)),
-            "caller": orjson.Fragment(_caller_json(self.caller)),
+            "caller": _caller_json(self.caller),
             "summary": self.summary[:MAX_TEXT_CHARS],
         }
+        if self.work_session_id:
+            body["work_session_id"] = self.work_session_id[:MAX_NAME_CHARS]
+        if self.project_id:
+            body["project_id"] = self.project_id[:MAX_NAME_CHARS]
+        if self.run_id:
+            body["run_id"] = self.run_id[:MAX_NAME_CHARS]
+        if self.trace_id:
+            body["trace_id"] = self.trace_id[:MAX_NAME_CHARS]
         if self.error_kind or self.error_message:
             body["error_kind"] = self.error_kind[:MAX_NAME_CHARS]
             body["error_message"] = redact_text(self.error_message[:MAX_TEXT_CHARS])
-        for name in ("project_id", "run_id", "trace_id", "work_session_id"):
-            if text := getattr(self, name):
-                body[name] = text[:MAX_NAME_CHARS]
         if self.inputs:
             body["inputs"] = self.inputs
         if self.artefacts:
@@ -108,9 +113,9 @@ class CallRecord:
             raise ValueError(f"not a call record: {fault}") from None
 
 
-def _caller_json(caller: Caller) -> bytes:
+def _caller_json(caller: Caller) -> orjson.Fragment:
     """Return a caller as JSON, written once for each: one caller makes many calls."""
-    kept: bytes | None = caller.__dict__.get(_CALLER_JSON)
+    kept: orjson.Fragment | None = caller.__dict__.get(_CALLER_JSON)
     if kept is None:
         values = {each.name: getattr(caller, each.name) for each in fields(caller)}
         body: dict[str, Any] = {
@@ -120,7 +125,7 @@ def _caller_json(caller: Caller) -> bytes:
         }
         if caller.service is not None:
             body["service"] = asdict(caller.service)
-        kept = caller.__dict__[_CALLER_JSON] = _dumps(body)
+        kept = caller.__dict__[_CALLER_JSON] = orjson.Fragment(_dumps(body))
     return kept
 
 

@@ -36,6 +36,9 @@ Handler = Callable[..., Any]
 _folder = lru_cache(maxsize=8)(Path)
 """Folders are the same from call to call, and making a Path costs as much as validating a small call."""
 
+_NOWHERE = Path("/nonexistent")
+"""The scratch folder of a quick tool, which leaves no file."""
+
 WORKSPACE = "METAFORGE_WORKER_WORKSPACE"
 OUTPUT = "METAFORGE_WORKER_OUTPUT"
 
@@ -67,7 +70,7 @@ class McpToolServer:
         self._handlers: dict[str, Handler] = {}
         self._marked: dict[str, MarkedTool] = {}
         self._started = time.monotonic()
-        self._last_invocation: datetime | None = None
+        self._last_invocation = 0.0
         self._scratch: EmptyFolder | None = None
         self._home = ""
         self._emit: Callable[[Message], None] = lambda message: None
@@ -134,40 +137,51 @@ class McpToolServer:
 
     def health(self) -> Message:
         """Return the answer to `health/check`."""
+        last = self._last_invocation
         return {
             "adapter_id": self.adapter_id,
             "status": "healthy",
             "version": self.version,
             "tools_available": len(self._marked) + len(self._handlers),
             "uptime_seconds": round(time.monotonic() - self._started, 3),
-            "last_invocation": self._last_invocation.isoformat() if self._last_invocation else None,
+            "last_invocation": datetime.fromtimestamp(last, UTC).isoformat()
+            if (last := self._last_invocation)
+            else None,
         }
 
     async def _call(self, request_id: jsonrpc.RequestId, params: Message) -> Message:
         tool_id, arguments = str(params.get("tool_id")), params.get("arguments") or {}
         started = time.perf_counter()
-        self._last_invocation = datetime.now(UTC)
+        self._last_invocation = time.time()
+        marked = self._marked.get(tool_id)
+        try:
+            if marked is not None and marked.mark.is_quick:
+                answer = await self._run_marked(marked, arguments, self._context(request_id, params, _NOWHERE))
+            else:
+                answer = await self._run_in_scratch(request_id, tool_id, arguments, params)
+        except (InvalidArguments, UnknownTool, ToolError) as fault:
+            _complete_error(fault, tool_id, _elapsed_ms(started))
+            raise
+        return {"tool_id": tool_id, "status": "success", "duration_ms": _elapsed_ms(started), **answer}
+
+    async def _run_in_scratch(
+        self, request_id: jsonrpc.RequestId, tool_id: str, arguments: dict[str, Any], params: Message
+    ) -> Message:
+        """Run a tool in an empty folder, within the CPU time that it may use."""
+        marked = self._marked.get(tool_id)
         scratch = self._take_scratch()
         ctx = self._context(request_id, params, scratch.path)
         if params.get("max_cpu_seconds"):
-            marked = self._marked.get(tool_id)
             limit_cpu(int(params["max_cpu_seconds"]), sealed=bool(marked and marked.mark.runs_caller_code))
         previous = self._home or os.getcwd()
         os.chdir(scratch.path)
         try:
-            answer = await self._run(tool_id, arguments, ctx)
-        except (InvalidArguments, UnknownTool, ToolError) as fault:
-            _complete_error(fault, tool_id, round((time.perf_counter() - started) * 1000, 3))
-            raise
+            if marked is not None:
+                return await self._run_marked(marked, arguments, ctx)
+            return await self._run_handler(tool_id, arguments)
         finally:
             os.chdir(previous)
             self._put_scratch(scratch)
-        return {
-            "tool_id": tool_id,
-            "status": "success",
-            "duration_ms": round((time.perf_counter() - started) * 1000, 3),
-            **answer,
-        }
 
     def _take_scratch(self) -> EmptyFolder:
         """Return an empty folder. One is kept from call to call: making and removing it costs more than an echo."""
@@ -205,13 +219,11 @@ class McpToolServer:
             progress=progress,
         )
 
-    async def _run(self, tool_id: str, arguments: dict[str, Any], ctx: ToolContext) -> Message:
-        if marked := self._marked.get(tool_id):
-            typed = marked.validate(arguments)
-            result = marked.method(ctx, **typed)
-            if marked.is_async:
-                result = await result
-            return _answer_json(result, marked)
+    async def _run_marked(self, marked: MarkedTool, arguments: dict[str, Any], ctx: ToolContext) -> Message:
+        result = marked.method(ctx, **(arguments if marked.fits(arguments) else marked.validate(arguments)))
+        return _answer_json(await result if marked.is_async else result, marked)
+
+    async def _run_handler(self, tool_id: str, arguments: dict[str, Any]) -> Message:
         handler = self._handlers.get(tool_id)
         if handler is None:
             known = ", ".join([*self._marked, *self._handlers])
@@ -298,6 +310,10 @@ def take_stdout() -> BinaryIO:
     private = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(private, "wb", buffering=0)
+
+
+def _elapsed_ms(since: float) -> float:
+    return round((time.perf_counter() - since) * 1000, 3)
 
 
 def _answer_json(result: Any, marked: MarkedTool | None) -> Message:

@@ -38,6 +38,7 @@ class ToolMark:
     limits: ResourceLimits
     needs: tuple[Need, ...]
     runs_caller_code: bool
+    is_quick: bool
     search_hint: str
     hold: HoldRule
 
@@ -56,6 +57,7 @@ def tool(
     max_disk_mb: int = 512,
     needs: tuple[Need, ...] = (),
     runs_caller_code: bool = False,
+    is_quick: bool = False,
     search_hint: str = "",
     hold: HoldRule = HoldRule.BY_EFFECT,
 ) -> Callable[[F], F]:
@@ -70,14 +72,18 @@ def tool(
         retries: how often to try again after a crash, a deadline or a lost connection.
         needs: programs and modules this tool needs beside those of its adapter.
         runs_caller_code: whether code of the caller runs in the process, which is then retired.
+        is_quick: whether it reads only, leaves no file and answers within milliseconds; its worker may then be given
+            the next such call before it has answered this one.
         hold: whether a person is asked first, where the effect alone does not say.
     """
     if retries and not idempotent:
         raise ValueError("retries need idempotent=True: a call that may have acted is never repeated")
+    if is_quick and (effect is not Effect.READ or runs_caller_code):
+        raise ValueError("is_quick needs effect=Effect.READ, and no code of the caller")
     limits = ResourceLimits(max_memory_mb=max_memory_mb, max_cpu_seconds=max_cpu_seconds, max_disk_mb=max_disk_mb)
     mark = ToolMark(
         effect, capability, title, idempotent, timeout_seconds, retries, phase, limits, needs,
-        runs_caller_code, search_hint, hold,
+        runs_caller_code, is_quick, search_hint, hold,
     )  # fmt: skip
 
     def attach(function: F) -> F:
@@ -122,8 +128,8 @@ class MarkedTool:
 
     @cached_property
     def _plain_types(self) -> dict[str, tuple[type, ...]] | None:
-        """The types of each parameter where all are plain JSON ones, else None."""
-        hints = get_type_hints(self.method)
+        """The types of each parameter where all are plain JSON ones without conditions, else None."""
+        hints = get_type_hints(self.method, include_extras=True)
         plain: dict[str, tuple[type, ...]] = {}
         for name in inspect.signature(self.method).parameters:
             if name != "ctx":
@@ -140,11 +146,9 @@ class MarkedTool:
     def fits(self, arguments: dict[str, Any]) -> bool:
         """Return whether arguments can be passed as they are; False only means that `validate` must look."""
         plain = self._plain_types
-        return (
-            plain is not None
-            and arguments.keys() >= self._required
-            and all(name in plain and type(value) in plain[name] for name, value in arguments.items())
-        )
+        if plain is None or not arguments.keys() >= self._required:
+            return False
+        return all(name in plain and type(value) in plain[name] for name, value in arguments.items())
 
     def manifest(self) -> ToolManifest:
         """Return the tool's documented description with both schemas."""
@@ -165,6 +169,7 @@ class MarkedTool:
             retries=mark.retries,
             needs=[NeedMessage(**vars(need)) for need in self.needs],
             runs_caller_code=mark.runs_caller_code,
+            is_quick=mark.is_quick,
             search_hint=mark.search_hint,
             hold=mark.hold.value,
         )
