@@ -77,7 +77,7 @@ def test_every_command_explains_itself(twin, command):
 def test_history_tells_revisions_reasons_and_what_is_suspect(revised):
     shown = revised("history", "CAD-BRACKET").stdout
     assert re.search(r"@2 head\s+committed .* agent\s+ribs added", shown)
-    assert "1 suspect: they rest on an earlier revision" in shown
+    assert "1 suspect: it rests on an earlier revision" in shown
     assert "valid_against CAD-BRACKET@1  Edges inspected" in shown
     told = revised.json("history", "CAD-BRACKET")
     assert [row["ref"] for row in told["revisions"]] == ["CAD-BRACKET@1", "CAD-BRACKET@2"]
@@ -113,7 +113,7 @@ def test_diff_compares_revisions_and_baselines(revised):
 
 def test_impact_tells_what_rests_on_a_part(revised):
     shown = revised("impact", "CAD-BRACKET").stdout
-    assert "1 rest on it" in shown
+    assert "1 rests on it" in shown
     assert "Requirements verified through them: CS-BRACKET#finish" in shown
     assert revised.json("impact", "CAD-BRACKET", "--down")["hits"] == []
 

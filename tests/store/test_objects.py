@@ -291,7 +291,7 @@ def test_what_could_not_be_sent_is_told_and_sent_after_the_next_start(tmp_path: 
 
     assert waiting(tmp_path) == [sha256]
     (problem,) = blobs.problems()
-    assert problem.startswith("1 files wait to be sent to faulty://bucket/designs: ")
+    assert problem.startswith("1 file waits to be sent to faulty://bucket/designs: ")
     assert "connection reset" in problem
 
     FaultyFiles.failures_left = 0

@@ -5,6 +5,7 @@ from pathlib import Path
 from metaforge.cli.screen import command_name, console, print_json
 from metaforge.cli.twin_items import field_lines, short, table_of
 from metaforge.cli.twin_record import plain, read, save_page, when, write
+from metaforge.core.counts import counted
 from metaforge.twin.baseline_diff import BaselineDiff, ItemChange, diff_baselines
 from metaforge.twin.baselines import Baseline, State, baselines, create_baseline
 
@@ -20,7 +21,7 @@ def create(name: str, note: str, project: str, *, as_json: bool) -> int:
         print_json(made.as_json())
         return 0
     out = console()
-    out.print(f"Baseline {made.name}: {made.item_count} items, sha256 {made.digest}")
+    out.print(f"Baseline {made.name}: {counted(made.item_count, 'item')}, sha256 {made.digest}")
     out.print(f"What changes from now on: {command_name()} twin baseline diff {made.name}")
     return 0
 
@@ -81,7 +82,9 @@ def show_found(diff: BaselineDiff, *, as_json: bool) -> int:
 
 
 def _state(of: State) -> str:
-    return f"{plain(of.name)} ({len(of.entries)} items" + (f", {when(of.baseline.created_at)})" if of.baseline else ")")
+    return f"{plain(of.name)} ({counted(len(of.entries), 'item')}" + (
+        f", {when(of.baseline.created_at)})" if of.baseline else ")"
+    )
 
 
 def _show_item(item: ItemChange) -> None:

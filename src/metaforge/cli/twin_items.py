@@ -7,6 +7,7 @@ from typing import Any
 
 from metaforge.cli.screen import console, print_json, scalar
 from metaforge.cli.twin_record import plain, read, when
+from metaforge.core.counts import counted
 from metaforge.twin.baseline_diff import BaselineDiff, diff_baselines, diff_nodes
 from metaforge.twin.baselines import NOW, baselines
 from metaforge.twin.difference import ABSENT, FieldChange
@@ -77,7 +78,10 @@ def show_history(key: str, project: str, *, as_json: bool) -> int:
         cells.append((f"@{node.revision}{mark}", status, when(node.created_at), plain(node.author), _reason(node)))
     out.print(table_of(("revision", "status", "when", "author", "reason"), cells))
     if doubtful:
-        out.print(f"\n{len(doubtful)} suspect: they rest on an earlier revision", style="yellow")
+        out.print(
+            f"\n{counted(len(doubtful), 'suspect: it rests', 'suspect: they rest')} on an earlier revision",
+            style="yellow",
+        )
         for each in doubtful:
             rests = f"{each.source.kind} {each.source.ref} {each.link.type} {each.pinned_ref}"
             out.print(f"  {rests}  {short(each.source.name)}")

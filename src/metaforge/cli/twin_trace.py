@@ -10,6 +10,7 @@ from rich.text import Text
 from metaforge.cli.screen import command_name, console, number, print_json
 from metaforge.cli.twin_items import short, suspect_row
 from metaforge.cli.twin_record import plain, read, save_page, write
+from metaforge.core.counts import counted
 from metaforge.twin.change import Change
 from metaforge.twin.gates import GateResult, check_gates
 from metaforge.twin.impact import Impact, impact
@@ -50,8 +51,8 @@ def show_trace(project: str, html: Path | None, *, as_json: bool) -> int:
 def _show_matrix(project: Project, whole: Matrix) -> None:
     out = console()
     counts = [f"{count} {words(Status(name))}" for name, count in whole.counts().items() if count]
-    out.print(f"{plain(project.name)}: {len(whole.rows)} requirements" + (f", {', '.join(counts)}" if counts else ""),
-              style="bold")  # fmt: skip
+    told = ", ".join([counted(len(whole.rows), "requirement"), *counts])
+    out.print(f"{plain(project.name)}: {told}", style="bold")
     for row in whole.rows:
         _show_row(out, row)
     if whole.uncovered:
@@ -108,10 +109,13 @@ def show_impact(key: str, project: str, *, down: bool, depth: int, as_json: bool
 def _show_impact(found: Impact) -> None:
     out = console()
     count = f"{len(found.hits)}{' or more' if found.truncated else ''}"
-    what = f"rests on {count}" if found.way == "down" else f"{count} rest on it"
-    out.print(f"{found.root.ref}  {plain(found.root.name)}: {what}, at most {found.depth} links far", style="bold")
+    rest = "rests" if count == "1" else "rest"
+    what = f"rests on {count}" if found.way == "down" else f"{count} {rest} on it"
+    out.print(
+        f"{found.root.ref}  {plain(found.root.name)}: {what}, at most {counted(found.depth, 'link')} far", style="bold"
+    )
     for far, hits in groupby(found.hits, key=lambda hit: hit.depth):
-        out.print(f"\n{far} link{'s' if far > 1 else ''} far")
+        out.print(f"\n{counted(far, 'link')} far")
         for hit in hits:
             out.print(f"  {hit.kind:<20} {hit.ref}  {short(hit.name)}")
     if found.requirements:

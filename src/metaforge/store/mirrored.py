@@ -4,6 +4,7 @@ import os
 import threading
 from pathlib import Path
 
+from metaforge.core.counts import counted
 from metaforge.core.errors import ResourceUnreadable
 from metaforge.core.ids import sha256_file
 from metaforge.store.blobs import BlobStore
@@ -114,7 +115,11 @@ class MirroredBlobs:
         if not self._failure:
             return []
         count = len(self._waiting())
-        return [f"{count} files wait to be sent to {self._objects.name}: {self._failure}"] if count else []
+        return (
+            [f"{counted(count, 'file waits', 'files wait')} to be sent to {self._objects.name}: {self._failure}"]
+            if count
+            else []
+        )
 
     def close(self) -> None:
         """Send what waits, for at most 10 s; the rest is sent after the next start."""

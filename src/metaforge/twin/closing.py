@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from metaforge.core.counts import counted
 from metaforge.core.errors import FailureMode, ToolError
 from metaforge.twin import rows
 from metaforge.twin.bodies import check_text
@@ -77,7 +78,8 @@ def _refuse_moved_heads(change: "Change", run_id: str, drafts: Sequence[Draft]) 
                      for each in conflicts[:8])  # fmt: skip
     keys = ", ".join(str(each["head_ref"]) for each in conflicts[:8])
     raise ToolError(
-        f"Run {run_id} cannot be approved: {len(conflicts)} of its {len(drafts)} drafts rest on a head that has moved. "
+        f"Run {run_id} cannot be approved: {len(conflicts)} of its {counted(len(drafts), 'draft')} "
+        f"{'rests' if len(conflicts) == 1 else 'rest'} on a head that has moved. "
         f"{told}",
         kind="PATCH_CONFLICT",
         fix=f"In the run, draft again with item_key set to the present head ({keys}), then ask for approval",

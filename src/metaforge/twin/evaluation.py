@@ -110,7 +110,7 @@ def evaluate(view: "View", products: Sequence[Node], sets: Iterable[Node]) -> Ev
         products: parts, assemblies, components or bills of material.
         sets: constraint sets.
     """
-    sources = {product.node_id: _Sources(view, product) for product in products}
+    sources = {product.node_id: Sources(view, product) for product in products}
     findings: list[Finding] = []
     for node in sets:
         for entry in node.body.get("constraints") or ():
@@ -140,7 +140,7 @@ def is_replaced(view: "View", node: Node) -> bool:
     return bool(view.links(node.node_id, type=LinkType.SUPERSEDES, direction="incoming"))
 
 
-class _Sources:
+class Sources:
     """Where a work product's values come from: measured first, evidence, then what was only said."""
 
     def __init__(self, view: "View", product: Node) -> None:
@@ -153,11 +153,16 @@ class _Sources:
             Metrics(node.body.get("result") or {}, f"evidence {node.node_id}") for node in evidence_for(view, product)
         ]
 
+    @property
+    def all(self) -> list[Metrics]:
+        """All of them, those that count first."""
+        return [self.measured, *self.evidence, self.said]
+
     def judge(self, entry: Mapping[str, Any]) -> Judgement:
         """Judge by every piece of evidence that speaks of it; the worst counts."""
         wanted = metrics_of(entry)
         speaking = [each for each in self.evidence if any(_has(each, name) for name in wanted)]
-        others = [self.measured, *self.evidence, self.said]
+        others = self.all
         judged = [judge(entry, [each, *others]) for each in speaking] or [judge(entry, others)]
         order = {"fail": 0, "pass": 1, "no_data": 2}
         return min(judged, key=lambda each: (order[each.status], each.margin_ratio if each.margin_ratio else 0.0))
@@ -175,7 +180,7 @@ def _has(source: Metrics, name: str) -> bool:
 
 
 def _judge_everywhere(
-    node: Node, entry: Mapping[str, Any], products: Sequence[Node], sources: Mapping[str, _Sources]
+    node: Node, entry: Mapping[str, Any], products: Sequence[Node], sources: Mapping[str, Sources]
 ) -> list[Finding]:
     concerned = [product for product in products if _applies(entry, product)]
     judged = [(product, sources[product.node_id].judge(entry)) for product in concerned]

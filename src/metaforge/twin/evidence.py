@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
+from metaforge.core.counts import counted
 from metaforge.core.errors import ToolError
 from metaforge.record.call_record import CallRecord
 from metaforge.record.queries import FileUse
@@ -133,9 +134,10 @@ def record_evidence(
     """Write evidence with its links, pinned.
 
     Raises:
-        ToolError: an unknown reference; `evidence_contradicts` where it violates what it is said to support;
-            `producer_mismatch`, `missing_producer`.
+        ToolError: an unknown reference; `empty_result`; `evidence_contradicts` where it violates what it is said to
+            support; `producer_mismatch`, `missing_producer`.
     """
+    _check_result(result, cited)
     speaks_for, speaks_against = pin_all(change.view, supports), pin_all(change.view, contradicts)
     _check_support(speaks_for, result)
     producer = _producer(producer, cited)
@@ -157,6 +159,34 @@ def record_evidence(
     link_to(change, LinkType.VALID_AGAINST, node, valid_against)
     warnings = tuple(_doubts(valid_against, cited))
     return Recorded(node, result_hash, executed_at, speaks_for, speaks_against, tuple(valid_against), warnings)
+
+
+def _check_result(result: Mapping[str, Any], cited: Cited) -> None:
+    if says_something(result):
+        return
+    given = orjson.dumps(result).decode()
+    source = f"the figures that {cited.calls[-1].tool_id} returned" if cited.calls else "what it shows"
+    raise ToolError(
+        f"The result {given if len(given) <= 80 else given[:80] + '...'} says nothing, so it is evidence of nothing",
+        kind="empty_result", where="result",
+        fix=f'Give {source}, units in the names: {{"max_von_mises_mpa": 120}}; or a finding in words: '
+        '{"finding": "no crack after 1000 cycles"}',
+    )  # fmt: skip
+
+
+def says_something(value: Any) -> bool:
+    """Whether a JSON value holds at least one number, truth value or word that is no placeholder."""
+    if isinstance(value, Mapping):
+        return any(says_something(each) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(says_something(each) for each in value)
+    if isinstance(value, str):
+        word = value.strip().strip(".?-_").casefold()
+        return bool(word) and word not in _PLACEHOLDERS
+    return value is not None
+
+
+_PLACEHOLDERS = frozenset(("n/a", "na", "none", "null", "nil", "tbd", "tba", "todo", "unknown", "undefined", "nan"))
 
 
 def _producer(given: Mapping[str, Any] | None, cited: Cited) -> dict[str, Any]:
@@ -270,7 +300,7 @@ def support_of(view: "View", requirement: Pinned, artefact: Pinned, evidence: It
             else:
                 reasons.append(f"evidence {node.node_id} does not show it: {judged.reason}")
     if supporting:
-        return "supported", f"by {supporting} piece(s) of evidence valid against {artefact.ref}"
+        return "supported", f"by {counted(supporting, 'piece')} of evidence valid against {artefact.ref}"
     return "unsupported", "; ".join(reasons) or "no evidence is cited"
 
 

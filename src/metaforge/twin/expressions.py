@@ -25,6 +25,10 @@ class Undetermined(Exception):
     """An expression has no answer: a value is missing, or two cannot be compared. The text says which."""
 
 
+class DifferentKinds(Undetermined):
+    """Two values are of different kinds, as a mass and a length are: whatever they are, they cannot be compared."""
+
+
 @dataclass(frozen=True)
 class Number:
     value: Quantity
@@ -112,7 +116,7 @@ def holds(tree: Tree, lookup: Lookup) -> bool:
         for operator, part in tree.rest:
             right = value(part, lookup)
             if not left.same_kind(right):
-                raise Undetermined(_different(left, right, "compared"))
+                raise DifferentKinds(_different(left, right, "compared"))
             if not _COMPARE[operator](left.value, right.value):
                 return False
             left = right
@@ -159,6 +163,29 @@ def names(tree: Tree) -> Iterator[str]:
         yield from names(part)
 
 
+def comparisons(tree: Tree) -> Iterator[Comparison]:
+    """Yield the comparisons that a condition is made of."""
+    if isinstance(tree, Comparison):
+        yield tree
+    elif isinstance(tree, Logic):
+        for part in tree.parts:
+            yield from comparisons(part)
+
+
+def check_kinds(comparison: Comparison, lookup: Lookup) -> None:
+    """Check that a comparison compares like with like, whether or not it holds.
+
+    Raises:
+        DifferentKinds: it does not; Undetermined where it cannot be told.
+    """
+    left = value(comparison.first, lookup)
+    for _, part in comparison.rest:
+        right = value(part, lookup)
+        if not left.same_kind(right):
+            raise DifferentKinds(_different(left, right, "compared"))
+        left = right
+
+
 def literals(tree: Tree) -> Iterator[Quantity]:
     """Yield the quantities written in an expression."""
     if isinstance(tree, Number):
@@ -187,14 +214,14 @@ def _call(function: str, values: list[Quantity]) -> Quantity:
         return Quantity(math.sqrt(first.value), tuple((name, power / 2) for name, power in first.dimension))
     for other in values[1:]:
         if not first.same_kind(other):
-            raise Undetermined(_different(first, other, "compared"))
+            raise DifferentKinds(_different(first, other, "compared"))
     return Quantity((min if function == "min" else max)(each.value for each in values), first.dimension)
 
 
 def _compute(operator: str, left: Quantity, right: Quantity) -> Quantity:
     if operator in "+-":
         if not left.same_kind(right):
-            raise Undetermined(_different(left, right, "added"))
+            raise DifferentKinds(_different(left, right, "added"))
         return _finite(left.value + (right.value if operator == "+" else -right.value), left.dimension)
     if operator == "**":
         return _raise(left, right)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from metaforge.core.counts import counted
 from metaforge.core.errors import ToolError
 from metaforge.twin.links import doubts
 from metaforge.twin.model import Project
@@ -126,6 +127,6 @@ def brief(view: "View", project: Project) -> Row:
 def brief_words(told: Row) -> str:
     """Say a brief in a line."""
     items = ", ".join(f"{count} {kind}" for kind, count in told["items"].items()) or "no items yet"
-    doubt = f"; {told['suspect_count']} records suspect" if told["suspect_count"] else ""
-    drafts = f"; {told['open_draft_count']} open drafts" if told["open_draft_count"] else ""
+    doubt = f"; {counted(told['suspect_count'], 'record')} suspect" if told["suspect_count"] else ""
+    drafts = f"; {counted(told['open_draft_count'], 'open draft')}" if told["open_draft_count"] else ""
     return f"{items}{doubt}{drafts}"

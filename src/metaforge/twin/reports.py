@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from metaforge.core.counts import counted
 from metaforge.twin.baseline_diff import BaselineDiff, ItemChange
 from metaforge.twin.baselines import State
 from metaforge.twin.difference import ABSENT, FieldChange
@@ -42,9 +43,9 @@ def _unproven(whole: Matrix) -> str:
     if not whole.rows:
         return "Nothing can be shown to hold."
     count = len(whole.unverified)
-    return (
-        "Every requirement is shown to hold." if not count else f"{count} of {len(whole.rows)} are not shown to hold."
-    )
+    if not count:
+        return "Every requirement is shown to hold."
+    return f"{counted(count, f'of {len(whole.rows)} is', f'of {len(whole.rows)} are')} not shown to hold."
 
 
 def _requirement_cells(row: Row) -> tuple[str, ...]:
@@ -98,11 +99,9 @@ def baseline_page(project: Project, diff: BaselineDiff) -> str:
 
 def _origin(of: State) -> str:
     if of.baseline is None:
-        return f"{of.name}: {len(of.entries)} items at entry {of.seq} of the changelog."
-    made = of.baseline.created_at[:19].replace("T", " ")
-    return (
-        f"{of.name}: {len(of.entries)} items, frozen {made} UTC by {of.baseline.author}, SHA-256 {of.baseline.digest}."
-    )
+        return f"{of.name}: {counted(len(of.entries), 'item')} at entry {of.seq} of the changelog."
+    made, items = of.baseline.created_at[:19].replace("T", " "), counted(len(of.entries), "item")
+    return f"{of.name}: {items}, frozen {made} UTC by {of.baseline.author}, SHA-256 {of.baseline.digest}."
 
 
 def _item_cells(item: ItemChange) -> tuple[str, ...]:

@@ -110,8 +110,9 @@ def _check(entry: dict[str, Any]) -> list[str]:
     unit = read_unit(entry.get("unit", ""))
     if told is not None and "unit" in entry and read_unit(told).dimension != unit.dimension:
         raise ToolError(
-            f"the metric {entry['metric']} is in {told}, its limit in {entry['unit']}", kind="bad_constraint",
-            fix=f"Give the limit in a unit of the same kind as {told}",
+            f"the metric {entry['metric']} {f'is in {told}' if told else 'has no unit'}, its limit is in "
+            f"{entry['unit']}", kind="bad_constraint",
+            fix=f"Give the limit in a unit of the same kind as {told}" if told else "Give the limit without a unit",
         )  # fmt: skip
     return [] if told is not None or "unit" in entry else ["unit"]
 

@@ -193,6 +193,14 @@ class View:
         for row in self.transaction.each(query, reader.run_id, reader.project_id, kind, kind):
             yield self.node_of(row)
 
+    def latest_nodes(self, kind: str, count: int) -> list[Node]:
+        """Return the revisions of a kind that everybody reads in the project, those written last first."""
+        query = (
+            f"select {rows.prefixed(rows.NODE_COLUMNS, 'nodes')} from nodes join items on items.head_node_id = "
+            "nodes.node_id where nodes.project_id = ? and nodes.kind = ? order by nodes.node_id desc limit ?"
+        )
+        return [self.node_of(row) for row in self.transaction.rows(query, self.reader.project_id, kind, count)]
+
     # -- links ---------------------------------------------------------------------------------------------------
 
     def links(

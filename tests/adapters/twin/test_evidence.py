@@ -44,6 +44,32 @@ async def evidence(bench: Any, **more: Any) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.parametrize(
+    "result",
+    [{}, {"figures": {}}, {"max_von_mises_mpa": None}, {"note": "  "}, {"a": [], "b": [{"c": "TBD"}]}, {"x": "n/a"}],
+)
+async def test_a_result_that_says_nothing_is_refused_with_what_to_give(
+    bench: Any, design: dict[str, Any], result: dict[str, Any]
+) -> None:
+    solved(bench, "c1", design["content_hash"])
+    refusal = await bench.refused(
+        "twin.record_evidence", evidence_type="simulation", result=result, call_ids=["c1"],
+        valid_against=[{"ref": "CAD-BRACKET"}],
+    )  # fmt: skip
+    assert (refusal.kind, refusal.where) == ("empty_result", "result")
+    assert "the figures that calculix.run_fea returned" in refusal.fix
+    assert '{"max_von_mises_mpa": 120}' in refusal.fix
+    found = await bench.do("twin.find_by_property", node_type="evidence", property="evidence_type", value="simulation")
+    assert found["count"] == 0
+
+
+@pytest.mark.parametrize("result", [{"leaks": False}, {"cracks_count": 0}, {"finding": "no burr"}, {"a": [None, 1.5]}])
+async def test_zero_false_and_words_are_results(bench: Any, design: dict[str, Any], result: dict[str, Any]) -> None:
+    made = await evidence(bench, result=result, supports=[], producer={"tool": "caliper"}, evidence_type="inspection")
+    kept = (await bench.do("twin.get_node", node_id=made["node_id"]))["node"]["properties"]
+    assert kept["result"] == result
+
+
 async def test_the_record_of_the_cited_call_tells_producer_inputs_and_versions(
     bench: Any, design: dict[str, Any]
 ) -> None:

@@ -257,7 +257,7 @@ async def test_items_and_the_prd_are_resources(bench: Any, project_id: str) -> N
         ("twin.record_engineering_entity", {"entity_type": "objective", "statement": "y"}),
         ("twin.record_component_selection", {"mpn": "x", "manufacturer": "y", "category": "z"}),
         ("twin.record_constraint_set", {"title": "x", "constraints": [{"name": "a", "expression": "mass < 1 g"}]}),
-        ("twin.record_evidence", {"evidence_type": "test", "result": {}, "producer": {"tool": "press"}}),
+        ("twin.record_evidence", {"evidence_type": "test", "result": {"load_n": 5}, "producer": {"tool": "press"}}),
     ],
 )
 async def test_the_session_it_was_made_in_is_kept(bench: Any, tool_id: str, arguments: dict[str, Any]) -> None:

@@ -40,6 +40,30 @@ async def test_one_bad_requirement_fails_the_set_with_nothing_written(
     assert refusal.kind == kind
 
 
+async def test_a_limit_of_another_kind_than_its_metric_is_told_when_it_is_recorded_and_never_passes(bench: Any) -> None:
+    await bench.commit()
+    wrong = {**MASS, "unit": "mm"}
+    made = await bench.do("twin.record_constraint_set", title="Bracket", constraints=[wrong])
+    (told,) = [each for each in made["warnings"] if "no value can pass it" in each]
+    assert told.startswith("max mass: mass is measured in kg (mass) in CAD-BRACKET@1, its limit 150 is in mm (length)")
+    judged = await bench.do("constraint.validate", work_product_ids=["CAD-BRACKET"])
+    assert (judged["passed"], judged["evaluated_count"]) == (False, 0)
+    await bench.do(
+        "twin.record_evidence", evidence_type="test", result={"mass_kg": 0.1}, producer={"tool": "scale"},
+        supports=["CS-BRACKET#max mass"], valid_against=[{"ref": "CAD-BRACKET"}],
+    )  # fmt: skip
+    matrix = await bench.do("twin.trace_matrix")
+    assert matrix["status_counts"]["pass"] == 0
+    right = await bench.do("twin.record_constraint_set", title="Bracket", constraints=[MASS])
+    assert not any("no value can pass it" in each for each in right["warnings"])
+
+
+async def test_one_requirement_is_not_said_as_several(bench: Any) -> None:
+    said = [(await bench.outcome("twin.record_constraint_set", title="B", constraints=some)).summary
+            for some in ([MASS], [MASS, STRENGTH])]  # fmt: skip
+    assert said == ["CS-B@1: 1 requirement recorded.", "CS-B@2: 2 requirements recorded."]
+
+
 async def test_validating_nothing_is_no_pass(bench: Any) -> None:
     nothing = await bench.do("constraint.validate", work_product_ids=[])
     assert (nothing["passed"], nothing["verdict"]) == (False, "nothing_evaluated")

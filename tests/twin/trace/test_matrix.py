@@ -82,7 +82,7 @@ def test_support_without_the_value_is_uncertain(design):
 
 def test_support_that_names_no_revision_is_uncertain(design):
     design.requirements(FINISH)
-    design.evidence({}, ("CS-BRACKET#finish",), against=())
+    design.evidence({"finding": "no burr"}, ("CS-BRACKET#finish",), against=())
     row = found(design).rows[0]
     assert (str(row.status), row.why) == ("uncertain", "it does not say with which revision it was made")
 
@@ -102,7 +102,7 @@ def test_a_claim_counts_as_far_as_its_evidence(design):
 def test_a_claim_without_evidence_is_uncertain(design):
     design.requirements(STRESS)
     design.part(0.35)
-    other = design.evidence({}, against=("CS-BRACKET",))
+    other = design.evidence({"finding": "no burr"}, against=("CS-BRACKET",))
     design.claim("CS-BRACKET#stress", other)
     assert standing(design) == {"stress": "uncertain"}
 

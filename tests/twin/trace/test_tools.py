@@ -41,7 +41,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     client.design.requirements(answers="NEED-CARRY-THE-CAMERA")
     client.design.part(0.35)
     client.design.evidence({"max_von_mises_mpa": 150.0}, ("CS-BRACKET#stress",))
-    client.design.evidence({}, ("CS-BRACKET#finish",))
+    client.design.evidence({"finding": "no burr"}, ("CS-BRACKET#finish",))
     yield client
     await app.close()
 

@@ -113,7 +113,7 @@ def test_a_thread_goes_both_ways(stack):
 
 
 def test_where_a_part_is_used_leaves_evidence_out(stack):
-    stack.evidence({}, against=("CAD-BOLT",))
+    stack.evidence({"finding": "no burr"}, against=("CAD-BOLT",))
     with stack.view() as view:
         thread, users = where_used(view, "CAD-BOLT", 2)
     assert [node.ref for node in users] == ["CAD-BRACKET@1", "ASM-RIG@1"]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from metaforge import __version__
+from metaforge.core.counts import counted
 from metaforge.core.errors import InvalidArguments
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
@@ -81,7 +82,11 @@ class ProjectTools(ToolGroup):
 
         answer, same_count = await services.change(_outside(ctx), write)
         bound = services.scopes.bind_project(ctx.caller, answer.id)
-        warnings = (f"{same_count} other project(s) have the same name; ids tell them apart",) if same_count else ()
+        warnings = (
+            (f"{counted(same_count, 'other project has', 'other projects have')} the same name; ids tell them apart",)
+            if same_count
+            else ()
+        )
         return Answer(
             answer, f"Project {answer.id} {answer.name[:80]!r} created{' and opened' if bound else ''}.",
             warnings=warnings,
@@ -104,7 +109,7 @@ class ProjectTools(ToolGroup):
         more = offset + len(rows) < total
         return Answer(
             ProjectsAnswer(rows, total, offset, limit, more, offset + len(rows) if more else None),
-            f"{total} projects" + (f", {len(rows)} listed from {offset}." if more or offset else "."),
+            counted(total, "project") + (f", {len(rows)} listed from {offset}." if more or offset else "."),
             next_step="project.open with a name or id" if rows else "project.create",
         )
 
@@ -124,7 +129,9 @@ class ProjectTools(ToolGroup):
                 "project.get takes id or name", fields={"id": "or name: one of them", "name": "or id: one of them"}
             )
         answer = await self.services.read(ctx, lambda view: _answer(_find(view, id or "", name or ""), view))
-        return Answer(answer, f"Project {answer.id} {answer.name[:80]!r}: {len(answer.work_products)} work products.")
+        return Answer(
+            answer, f"Project {answer.id} {answer.name[:80]!r}: {counted(len(answer.work_products), 'work product')}."
+        )
 
     @tool(
         effect=Effect.READ, capability="project", title="Open a project", idempotent=True,

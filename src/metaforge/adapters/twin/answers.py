@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from metaforge.core.counts import counted
 from metaforge.core.ids import sha256_bytes
 from metaforge.twin.change import Change
 from metaforge.twin.links import Suspect, doubts, suspects
@@ -69,7 +70,10 @@ def suspect_warning(node: Node, rows: list[Row]) -> tuple[str, ...]:
     if not rows:
         return ()
     shown = ", ".join(f"{row['kind']} {row['ref']}" for row in rows[:5]) + (" ..." if len(rows) > 5 else "")
-    return (f"{len(rows)} records rest on an earlier revision of {node.item_key} and are now suspect: {shown}",)
+    return (
+        f"{counted(len(rows), 'record rests', 'records rest')} on an earlier revision of {node.item_key} and "
+        f"{'is' if len(rows) == 1 else 'are'} now suspect: {shown}",
+    )
 
 
 def homeless(project_linked: bool) -> tuple[str, ...]:

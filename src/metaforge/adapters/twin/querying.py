@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from metaforge.adapters.twin.answers import Row
+from metaforge.core.counts import counted
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import Need
@@ -54,8 +55,8 @@ class Querying(ToolGroup):
             seconds=min(Limits.seconds, ctx.timeout_seconds),
         )  # fmt: skip
         count, total = len(found.rows), found.total_count
-        rows = "row" if total == 1 else "rows"
-        said = f"{total:,} {rows}" if count == total else f"The first {count:,} of {total:,} {rows}"
+        rows = counted(total, "row")
+        said = rows if count == total else f"The first {count:,} of {rows}"
         first = orjson.dumps(found.rows[0], default=str).decode() if found.rows else ""
         shown = first if len(first) <= _SHOWN_CHARACTERS else f"{first[:_SHOWN_CHARACTERS]} ..."
         return Answer(

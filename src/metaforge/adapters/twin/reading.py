@@ -12,6 +12,7 @@ from metaforge.adapters.twin.answers import (
     node_json,
     revision_json,
 )
+from metaforge.core.counts import counted
 from metaforge.core.errors import InvalidArguments
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
@@ -55,7 +56,7 @@ class Reading(ToolGroup):
         doubt = f", {suspect_count} of them suspect" if suspect_count else ""
         return Answer(
             NodeAnswer(node_json(node), found.neighbours, edges),
-            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {len(edges)} links{doubt}.",
+            f"{node.ref}: {node.kind} {node.name[:80]!r}, {node.status}, {counted(len(edges), 'link')}{doubt}.",
             warnings=warnings,
         )
 
@@ -83,7 +84,7 @@ class Reading(ToolGroup):
         told = {"revision": current.revision, "node_id": current.node_id, "ref": current.ref} if current else None
         return Answer(
             HistoryAnswer(item_json(item), [revision_json(each, item) for each in history.revisions], told),
-            f"{item.key}: {len(history.revisions)} revisions, head {item.head_ref or 'none yet'}"
+            f"{item.key}: {counted(len(history.revisions), 'revision')}, head {item.head_ref or 'none yet'}"
             + (f", current for this run {current.ref}" if current and current.ref != item.head_ref else "")
             + ".",
         )

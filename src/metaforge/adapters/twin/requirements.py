@@ -12,6 +12,7 @@ from metaforge.adapters.twin.answers import (
     suspect_warning,
     written,
 )
+from metaforge.core.counts import counted
 from metaforge.core.errors import ToolError
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
@@ -23,6 +24,7 @@ from metaforge.twin.model import Node
 from metaforge.twin.pinning import pin, pin_all
 from metaforge.twin.requirements import checked, current_sets
 from metaforge.twin.services import ToolGroup
+from metaforge.twin.unit_kinds import latest_sources, wrong_kinds
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -83,6 +85,11 @@ class Requirements(ToolGroup):
         """
         entries, incomplete = checked([each.model_dump(exclude_none=True) for each in constraints])
 
+        services = self.services
+        never_met = await services.read(
+            ctx, lambda view: wrong_kinds(entries, latest_sources(view, entries)), project_id=project_id
+        )
+
         def write(change: Change) -> tuple[Node, ConstraintSetAnswer]:
             parents = {entry["name"]: pin_all(change.view, entry.get("parent_refs") or ()) for entry in entries}
             for entry in entries:
@@ -109,15 +116,14 @@ class Requirements(ToolGroup):
                 suspect=suspect or None,
             )
 
-        node, answer = await self.services.change(ctx, write, project_id=project_id)
-        warnings = [*suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)]
+        node, answer = await services.change(ctx, write, project_id=project_id)
+        warnings = [*never_met, *suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)]
         unjudged = [row["name"] for row in incomplete if any("metric" in missing for missing in row["missing"])]
         if unjudged:
-            warnings.append(
-                f"{len(unjudged)} requirements have no metric or expression and cannot be judged: {unjudged}"
-            )
+            bare = counted(len(unjudged), "requirement has", "requirements have")
+            warnings.append(f"{bare} no metric or expression and cannot be judged: {', '.join(unjudged)}")
         return Answer(
-            answer, f"{node.ref}: {len(entries)} requirements recorded.", warnings=tuple(warnings),
+            answer, f"{node.ref}: {counted(len(entries), 'requirement')} recorded.", warnings=tuple(warnings),
             next_step="twin.constraint_violations" if len(unjudged) < len(entries) else "",
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from metaforge.adapters.twin.answers import Row
+from metaforge.core.counts import counted
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
 from metaforge.tools.tool import tool
@@ -157,7 +158,7 @@ class Tracing(ToolGroup):
             ctx, lambda view: trace.where_used(view, node_id, depth), project_id=project_id
         )
         shown = ", ".join(node.ref for node in users[:8])
-        note = f"used by {shown}" if users else f"nothing within {depth} links uses it"
+        note = f"used by {shown}" if users else f"nothing within {counted(depth, 'link')} uses it"
         answer = UsedAnswer(**_thread(thread), used=bool(users), related_count=len(users), note=note)
         return Answer(answer, f"{thread.root.ref}: {note}.")
 
@@ -186,7 +187,9 @@ class Tracing(ToolGroup):
 
         thread, found, verified = await self.services.read(ctx, look, project_id=project_id)
         count = len(found) - len(_doubtful(thread, found))
-        note = f"{len(found)} records speak about it, {count} of them about what is current"
+        note = (
+            f"{counted(len(found), 'record speaks', 'records speak')} about it, {count} of them about what is current"
+        )
         answer = VerifiedAnswer(**_thread(thread), verified=verified, related_count=len(found), note=note)
         verdict = "verified" if verified else "not shown to hold"
         return Answer(
@@ -218,14 +221,12 @@ class Tracing(ToolGroup):
         answer = ImpactAnswer(
             told["root"], len(found.hits), told["hits"][:MAX_ROWS], told["requirements"], found.truncated
         )
-        what = "rest on it" if way == "up" else "are what it rests on"
+        what = ("rests on it", "rest on it") if way == "up" else ("is what it rests on", "are what it rests on")
         more = (f"The first {MAX_ROWS} of {len(found.hits)} are listed",) if len(found.hits) > MAX_ROWS else ()
-        touched = (
-            f"; verification of {len(found.requirements)} requirements goes through them" if found.requirements else ""
-        )
-        return Answer(
-            answer, f"{found.root.ref}: {len(found.hits)} {what}, within {depth} links{touched}.", warnings=more
-        )
+        requirements = counted(len(found.requirements), "requirement")
+        touched = f"; verification of {requirements} goes through them" if found.requirements else ""
+        within = f"{counted(len(found.hits), *what)}, within {counted(depth, 'link')}"
+        return Answer(answer, f"{found.root.ref}: {within}{touched}.", warnings=more)
 
     @tool(
         effect=Effect.READ, capability="twin_trace", title="Read the trace matrix",
@@ -256,7 +257,9 @@ class Tracing(ToolGroup):
         most = max(len(rows), len(found.uncovered), len(doubtful))
         more = (f"Lists end after {MAX_ROWS} entries; the longest has {most}",) if most > MAX_ROWS else ()
         step = "Repeat what is suspect, or twin.review_link where it still holds" if doubtful else ""
-        return Answer(answer, f"{_matrix_words(found)}; {len(doubtful)} suspect links.", warnings=more, next_step=step)
+        return Answer(
+            answer, f"{_matrix_words(found)}; {counted(len(doubtful), 'suspect link')}.", warnings=more, next_step=step
+        )
 
     @tool(
         effect=Effect.WRITE, capability="twin_review", title="Review a suspect link",
@@ -280,7 +283,9 @@ class Tracing(ToolGroup):
         )
         assert made.reviewed_revision is not None, "a review is against a revision"
         answer = ReviewedAnswer(link_id, made.type, made.reviewed_revision, made.reviewed_by, len(left))
-        return Answer(answer, f"Reviewed against revision {made.reviewed_revision}; {len(left)} links still suspect.")
+        return Answer(
+            answer, f"Reviewed against revision {made.reviewed_revision}; {counted(len(left), 'link')} still suspect."
+        )
 
     @tool(
         effect=Effect.WRITE, capability="twin_baseline", title="Create a baseline",
@@ -302,7 +307,7 @@ class Tracing(ToolGroup):
         answer = BaselineAnswer(made.baseline_id, made.name, made.item_count, made.seq, made.digest)
         return Answer(
             answer,
-            f"Baseline {made.name}: {made.item_count} items frozen, SHA-256 {made.digest[:12]}.",
+            f"Baseline {made.name}: {counted(made.item_count, 'item')} frozen, SHA-256 {made.digest[:12]}.",
             next_step=f"twin.compare_baselines before={made.name} tells what changes from now on",
         )
 
@@ -327,7 +332,7 @@ class Tracing(ToolGroup):
         counts = ", ".join(f"{count} {what}" for what, count in found.counts().items())
         most = max(len(found.items), len(found.links), len(found.records))
         more = (f"Lists end after {MAX_ROWS} entries; the longest has {most}",) if most > MAX_ROWS else ()
-        summary = f"{before} to {after}: {counts} items, {len(found.records)} records between."
+        summary = f"{before} to {after}: {counts} items, {counted(len(found.records), 'record')} between."
         return Answer(BaselineDiffAnswer(**told), summary, warnings=more)
 
     @tool(
@@ -362,7 +367,8 @@ def _thread(thread: Thread) -> Row:
 def _thread_words(thread: Thread) -> str:
     doubtful = sum(edge.suspect for edge in thread.edges)
     words = (
-        f"{thread.root.ref}: {len(thread.nodes) - 1} nodes and {len(thread.edges)} links within {thread.depth} links"
+        f"{thread.root.ref}: {counted(len(thread.nodes) - 1, 'node')} and {counted(len(thread.edges), 'link')} within "
+        f"{counted(thread.depth, 'link')}"
     )
     return words + (f", {doubtful} of them suspect" if doubtful else "")
 
@@ -384,4 +390,4 @@ def _is_verified(view: View, thread: Thread, found: list[Node]) -> bool:
 
 def _matrix_words(found: Matrix) -> str:
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in found.counts().items() if count)
-    return f"{len(found.rows)} requirements: {counts or 'none'}; {len(found.uncovered)} not covered"
+    return f"{counted(len(found.rows), 'requirement')}: {counts or 'none'}; {len(found.uncovered)} not covered"

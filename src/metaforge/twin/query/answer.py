@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from metaforge.core.counts import counted
+
 _NAMED_COUNT = 12
 
 
@@ -39,8 +41,8 @@ def answer_of(told: Mapping[str, Any], damaged: Sequence[str]) -> QueryAnswer:
             f"Only the first {len(rows):,} of {total:,} rows are here: aggregate, or add ORDER BY with SKIP and LIMIT"
         )
     if damaged:
-        nodes = "node" if len(damaged) == 1 else "nodes"
-        warnings.append(f"The content of {len(damaged)} {nodes} cannot be read and is left out: {damaged[0]}")
+        nodes = counted(len(damaged), "node")
+        warnings.append(f"The content of {nodes} cannot be read and is left out: {damaged[0]}")
     warnings += _unknown_names(told["unknown"])
     return QueryAnswer(told["columns"], rows, total, tuple(warnings))
 
