@@ -1,11 +1,13 @@
 """A promotion is a person's decision: known from the approval, never from arguments, and never over an open claim."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from metaforge.adapters.twin.promotion import Promotions
+from metaforge.approvals.model import Approver
 from metaforge.core.errors import NotApproved, ToolError
 from metaforge.tools.context import Invocation, Trust
 
@@ -20,12 +22,32 @@ async def test_a_caller_cannot_name_the_approver(bench: Any, project_id: str, na
     assert (refusal.kind, refusal.data["field"]) == ("approver_not_caller_supplied", name)
 
 
-async def test_without_an_identified_approver_nothing_is_decided(bench: Any, project_id: str) -> None:
-    refusal = await bench.refused(PROMOTE, project_id=project_id, level="concept")
-    assert refusal.kind == "human_authority_required"
-    remote = bench.another("session-2", trust=Trust.REMOTE)
-    held = await remote.refused(PROMOTE, project_id=project_id, level="concept")
-    assert isinstance(held, NotApproved)
+async def decided(bench: Any, call: Any, verdict: str) -> Any:
+    """Decide the call that waits, and return what came of it."""
+    waiting = asyncio.ensure_future(call)
+    ledger = bench.app.approvals.ledger
+    async with asyncio.timeout(10):
+        while True:
+            if found := await asyncio.to_thread(ledger.entries):
+                break
+            await asyncio.sleep(0.005)
+    anna = Approver("anna", True, "dashboard")
+    await asyncio.to_thread(ledger.decide, found[0].approval_id, verdict, anna)
+    return await waiting
+
+
+@pytest.mark.parametrize("trust", [Trust.LOCAL, Trust.REMOTE])
+async def test_without_a_person_nothing_is_decided_whoever_calls(bench: Any, project_id: str, trust: Trust) -> None:
+    caller = bench.another("session-2", trust=trust)
+    call = caller.refused(PROMOTE, project_id=project_id, level="concept")
+    refusal = await decided(bench, call, "reject")
+    assert isinstance(refusal, NotApproved)
+    assert refusal.data["decided_by"] == "anna"
+
+
+async def test_whoever_approves_the_call_is_who_decided(bench: Any, project_id: str) -> None:
+    made = await decided(bench, bench.do(PROMOTE, project_id=project_id, level="concept"), "approve")
+    assert (made["promoted"], made["decided_by"]) == (True, "anna")
 
 
 @pytest.fixture
