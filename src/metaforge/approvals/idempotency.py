@@ -60,6 +60,8 @@ class KeyedWrites:
         if not 0 < len(key) <= MAX_KEY_CHARS:
             raise InvalidArguments(f"An idempotency key is 1 to {MAX_KEY_CHARS} characters; this one has {len(key)}")
         with self._writing() as transaction:
+            if transaction.postgres:  # there, a row that is not there yet keeps nobody waiting
+                transaction.run("select pg_advisory_xact_lock(hashtextextended(?, 7237003))", f"{actor_id}\n{key}")
             now = self._clock()
             transaction.run("delete from idempotent_writes where updated_at < ?", later(now, -KEPT_SECONDS))
             found = transaction.row(
