@@ -136,6 +136,26 @@ def test_a_sphere_has_its_area_and_volume_and_no_sides(write_step: StepWriter) -
         select(made.mesh.surfaces, "top")
 
 
+@pytest.mark.parametrize("side_mm", [1e5, 1e6, 1e8])
+def test_a_part_of_any_size_is_meshed_in_its_own_coordinates(write_step: StepWriter, side_mm: float) -> None:
+    def drilled(occ: Any) -> None:
+        solid = occ.addBox(side_mm, 0, 0, side_mm, side_mm / 2, side_mm / 4)
+        bore = occ.addCylinder(1.5 * side_mm, side_mm / 4, 0, 0, 0, side_mm / 4, side_mm / 8)
+        occ.cut([(3, solid)], [(3, bore)])
+
+    made = mesh_step(write_step("large.step", drilled))
+    volume_mm3 = side_mm**3 * (1 / 8 - math.pi / 64 / 4)
+    assert made.cad_volume_mm3 == pytest.approx(volume_mm3)
+    assert made.volume_mm3 == pytest.approx(volume_mm3, rel=2e-3)
+    assert made.size_mm == pytest.approx(0.0609 * side_mm, rel=0.01)
+    low, high = made.mesh.coordinates_mm.min(axis=0), made.mesh.coordinates_mm.max(axis=0)
+    assert low == pytest.approx([side_mm, 0, 0], abs=1e-9 * side_mm)
+    assert high == pytest.approx([2 * side_mm, side_mm / 2, side_mm / 4])
+    (top,) = select(made.mesh.surfaces, "top")
+    assert made.mesh.surfaces[top].area_mm2 == pytest.approx(side_mm**2 * (1 / 2 - math.pi / 64))
+    assert sorted(surface.kind for surface in made.mesh.surfaces.values()) == ["cylinder"] + 6 * ["plane"]
+
+
 def test_linear_elements_on_request(write_step: StepWriter) -> None:
     made = mesh_step(write_step("block.step", block), size_mm=8, order=1)
     assert made.quality.types == {"C3D4": made.mesh.element_count}
@@ -246,7 +266,7 @@ def test_elements_that_stay_inside_out_are_refused_with_count_worst_value_and_si
 ) -> None:
     path = write_step("tube.step", tube)
     # What a mesher without untangling leaves.
-    monkeypatch.setattr(meshing_gmsh.Session, "untangle", lambda self, order, progress: meshing_gmsh._extract(order))
+    monkeypatch.setattr(meshing_gmsh.Session, "untangle", lambda self, order, progress: meshing_gmsh._extract(order, 1))
     with pytest.raises(ToolError, match="turned inside out") as refused:
         mesh_step(path, size_mm=10)
     fault = refused.value

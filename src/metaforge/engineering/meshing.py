@@ -3,6 +3,7 @@
 Only an adapter's own process may call this: gmsh can crash, print and hang.
 """
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def mesh_step(
     """
     if order not in (1, 2):
         raise InvalidArguments(f"order is 1 (C3D4) or 2 (C3D10), not {order}", fields={"order": "1 or 2"})
-    if size_mm is not None and not 0 < size_mm < 1e6:
+    if size_mm is not None and not 0 < size_mm < math.inf:
         raise InvalidArguments(f"element_size_mm must be above 0, not {size_mm:g}", fields={"element_size_mm": "> 0"})
     source = read_input(path)
     with meshing_gmsh.Session(algorithm) as session:

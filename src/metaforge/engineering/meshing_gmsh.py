@@ -3,6 +3,7 @@
 One session at a time in one process; gmsh keeps global state and reports every fault as a bare Exception.
 """
 
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from metaforge.engineering.meshing_input import Source
 from metaforge.engineering.raw_mesh import RawMesh
 from metaforge.formats.step_header import size_warning
 
+Bounds = tuple[float, float, float, float, float, float]
+"""Least x, y, z and greatest x, y, z."""
 ALGORITHMS = {"delaunay": 1, "frontal": 4, "hxt": 10}
 
 
@@ -46,6 +49,10 @@ SLIVER_RATIO = 0.05
 """Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
 SEWING_MM = 1e-5
 """Gap below which edges of loose faces count as one."""
+LONGEST_MM = 131072.0
+"""Longest side that is meshed as it is. gmsh compares points with a tolerance of its own, in absolute length: on a
+part of a kilometre it loses the curve under a node, and ends with an error or a crash. Larger parts are meshed smaller.
+"""
 
 # gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
 _TET10_TO_C3D10 = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
@@ -59,6 +66,8 @@ class Session:
             raise ToolError(f"algorithm is one of {', '.join(ALGORITHMS)}, not {algorithm!r}", kind="bad_algorithm")
         self._algorithm = ALGORITHMS[algorithm]
         self.version = str(gmsh.__version__)
+        self._mm = 1.0
+        """One length unit of gmsh's model."""
 
     def __enter__(self) -> "Session":
         # Without a user's own option files: the same call must make the same mesh anywhere.
@@ -85,14 +94,12 @@ class Session:
         Raises:
             ToolError: unreadable, without geometry, or without a closed solid.
         """
-        with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
-            _import_step(source)
-            gmsh.model.occ.synchronize()
+        self._import(source)
         warnings: list[str] = []
         if not gmsh.model.getEntities(3):
-            warnings.append(_sew(source.name))
+            warnings.append(_sew(source.name, SEWING_MM / self._mm))
         solids = gmsh.model.getEntities(3)
-        total = sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids)
+        total = self._volume_mm3(solids)
         if len(solids) > 1:
             solids = self._fragment(solids, total, warnings)
         faces = [tag for _, tag in gmsh.model.getEntities(2)]
@@ -101,18 +108,18 @@ class Session:
         if shared:
             warnings.append(f"{len(solids)} solids touch at {shared} faces and are meshed as bonded (shared nodes)")
         cad = tuple(
-            CadFace(tag, str(gmsh.model.getType(2, tag)), float(gmsh.model.occ.getMass(2, tag))) for tag in outer
+            CadFace(tag, str(gmsh.model.getType(2, tag)), float(gmsh.model.occ.getMass(2, tag)) * self._mm**2)
+            for tag in outer
         )
-        volume = float(sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids))
+        volume = self._volume_mm3(solids)
         if not volume > 0:
             raise ToolError(
                 f"{source.name}: the solid's volume is {volume:g} mm3: its faces point inward or it is degenerate",
                 kind="bad_solid",
                 fix="repair the solid in the CAD system and export it again",
             )
-        box = gmsh.model.getBoundingBox(-1, -1)
-        longest = max(box[k + 3] - box[k] for k in range(3))
-        warnings += filter(None, [size_warning(source.header, longest)])
+        box = self._bounds_mm()
+        warnings += filter(None, [size_warning(source.header, _longest(box))])
         return Geometry(
             solids=len(solids),
             volume_mm3=volume,
@@ -122,12 +129,33 @@ class Session:
             warnings=tuple(warnings),
         )
 
+    def _import(self, source: Source) -> None:
+        """Read a file; a very large part is read smaller, by a power of two, which changes no digit."""
+        with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
+            _import_step(source)
+            gmsh.model.occ.synchronize()
+            if not gmsh.model.getEntities() or (longest := _longest(self._bounds_mm())) <= LONGEST_MM:
+                return
+            gmsh.model.occ.remove(gmsh.model.occ.getEntities(), recursive=True)
+            gmsh.model.occ.synchronize()
+            self._mm = 2.0 ** math.ceil(math.log2(longest / LONGEST_MM))
+            gmsh.option.setNumber("Geometry.OCCScaling", 1 / self._mm)
+            _import_step(source)
+            gmsh.model.occ.synchronize()
+
+    def _bounds_mm(self) -> Bounds:
+        x, y, z, far_x, far_y, far_z = (value * self._mm for value in gmsh.model.getBoundingBox(-1, -1))
+        return (x, y, z, far_x, far_y, far_z)
+
+    def _volume_mm3(self, solids: list[tuple[int, int]]) -> float:
+        return float(sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids)) * self._mm**3
+
     def _fragment(self, solids: list[tuple[int, int]], total: float, warnings: list[str]) -> list[tuple[int, int]]:
         with _faults("The solids cannot be cut against each other", "solids_not_mergeable", "mesh them one by one"):
             gmsh.model.occ.fragment(solids[:1], solids[1:])
             gmsh.model.occ.synchronize()
         pieces: list[tuple[int, int]] = gmsh.model.getEntities(3)
-        overlap = total - sum(gmsh.model.occ.getMass(3, tag) for _, tag in pieces)
+        overlap = total - self._volume_mm3(pieces)
         if overlap > 1e-6 * total:
             warnings.append(
                 f"solids overlap by {overlap:.4g} mm3 of {total:.6g} mm3: the {len(solids)} solids became "
@@ -143,14 +171,14 @@ class Session:
         ids = np.sort(tags)
         outer = [tag for _, tag in gmsh.model.getEntities(2) if len(gmsh.model.getAdjacencies(2, tag)[0]) == 1]
         found = [points[np.searchsorted(ids, _triangles(tag))] for tag in outer]
-        return np.concatenate(found)
+        return np.asarray(np.concatenate(found) * self._mm, dtype=np.float64)
 
     def mesh_surfaces(self, size_mm: float, curves: Curves = FINE_CURVES) -> int:
         """Mesh edges and faces; return the number of triangles."""
         gmsh.model.mesh.clear()
         for name, value in (
-            ("Mesh.MeshSizeMax", size_mm),
-            ("Mesh.MeshSizeMin", size_mm / curves.shrink_ratio),
+            ("Mesh.MeshSizeMax", size_mm / self._mm),
+            ("Mesh.MeshSizeMin", size_mm / self._mm / curves.shrink_ratio),
             ("Mesh.MeshSizeFromCurvature", curves.around),
             ("Mesh.MeshSizeExtendFromBoundary", int(curves.spread)),
             ("Mesh.ElementOrder", 1),
@@ -172,7 +200,7 @@ class Session:
                 gmsh.model.mesh.optimize("Netgen")
             if order == 2:
                 gmsh.model.mesh.setOrder(2)
-        return _extract(order)
+        return _extract(order, self._mm)
 
     def untangle(self, order: int, progress: Progress) -> RawMesh:
         """Move mid-edge nodes until elements are no longer inside out, where that is possible."""
@@ -181,7 +209,7 @@ class Session:
             _faults("Curved elements cannot be untangled", "meshing_failed", _SMALLER),
         ):
             gmsh.model.mesh.optimize("HighOrder")
-        return _extract(order)
+        return _extract(order, self._mm)
 
 
 _SMALLER = (
@@ -213,7 +241,7 @@ def _triangles(tag: int) -> Ids:
     return np.empty((0, 3), dtype=np.int64)
 
 
-def _extract(order: int) -> RawMesh:
+def _extract(order: int, mm: float) -> RawMesh:
     kind, width = (11, 10) if order == 2 else (4, 4)
     parts: list[Ids] = []
     solids: dict[str, Ids] = {}
@@ -243,15 +271,23 @@ def _extract(order: int) -> RawMesh:
 
     return RawMesh(
         node_ids=np.arange(1, len(used) + 1, dtype=np.int64),
-        coordinates_mm=np.asarray(flat_points.reshape(-1, 3)[rows], dtype=np.float64),
+        coordinates_mm=np.asarray(flat_points.reshape(-1, 3)[rows], dtype=np.float64) * mm,
         tetrahedra=renumber(tets),
         solids=solids,
         triangles={tag: renumber(_triangles(tag)) for _, tag in gmsh.model.getEntities(2)},
     )
 
 
-def _sew(name: str) -> str:
+def _longest(box: Bounds) -> float:
+    return max(box[axis + 3] - box[axis] for axis in range(3))
+
+
+def _sew(name: str, gap: float) -> str:
     """Sew loose faces into solids and return what to tell.
+
+    Args:
+        name: of the file.
+        gap: below which edges count as one, in the model's length unit.
 
     Raises:
         ToolError: no geometry, or faces that do not close a volume.
@@ -264,7 +300,7 @@ def _sew(name: str) -> str:
             fix="export the part itself, not only its product structure",
         )
     with _faults("The faces cannot be sewn", "surface_not_closed", _SEW):
-        gmsh.model.occ.healShapes([], SEWING_MM, False, False, False, sewFaces=True, makeSolids=True)
+        gmsh.model.occ.healShapes([], gap, False, False, False, sewFaces=True, makeSolids=True)
         gmsh.model.occ.synchronize()
     faces, solids = gmsh.model.getEntities(2), len(gmsh.model.getEntities(3))
     if solids and all(len(gmsh.model.getAdjacencies(2, tag)[0]) for _, tag in faces):

@@ -117,3 +117,21 @@ def test_an_ending_that_does_not_fit_the_format_is_refused(bench: Any) -> None:
     bench.shape("box", "b.step", width=5, length=5, height=5)
     error = bench.refused("export_geometry", input_file="b.step", output_format="stl", output_path="b.glb")
     assert ".stl" in error["message"]
+
+
+def test_a_tolerance_too_fine_for_a_curved_part_of_kilometres_is_refused_with_the_smallest(bench: Any) -> None:
+    bench.call("execute_script", script="result = cq.Workplane().cylinder(1e6, 1e6)", output_path="round.step")
+    error = bench.refused("export_geometry", input_file="round.step", output_format="stl")
+    smallest_mm = 1.5
+    assert f"the smallest is {smallest_mm} mm" in error["message"]
+    made = bench.data(
+        "export_geometry", input_file="round.step", output_format="stl", tolerance_mm=60 * smallest_mm
+    )  # fmt: skip
+    assert made["triangles_count"] > 50
+    assert stl_volume(bench.workspace / "round.stl") == pytest.approx(3.14159e18, rel=1e-2)
+
+
+def test_flat_faces_are_exact_at_any_size(bench: Any) -> None:
+    bench.call("execute_script", script="result = cq.Workplane().box(1e6, 1e6, 1e6)", output_path="flat.step")
+    made = bench.data("export_geometry", input_file="flat.step", output_format="stl")
+    assert made["triangles_count"] == 12

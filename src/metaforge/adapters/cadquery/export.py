@@ -25,6 +25,7 @@ from metaforge.adapters.cadquery.versions import programs
 from metaforge.adapters.cadquery.write import write_step_file
 from metaforge.core.errors import InvalidArguments, ToolError
 from metaforge.engineering.pictures_cad import face_meshes
+from metaforge.engineering.solid_guard import SolidFacts
 from metaforge.tools.context import Answer, OutputFile, ToolContext
 
 MEDIA_TYPES = {
@@ -33,6 +34,8 @@ MEDIA_TYPES = {
 }  # fmt: skip
 _SUFFIXES = {"step": (".step", ".stp"), "glb": (".glb",)}
 _FACETED = frozenset({"stl", "obj", "amf", "glb"})
+FINEST_RATIO = 5e-7
+"""Least tolerance over the diagonal of a curved part: triangles grow with its inverse, and the time faster still."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def export(
     model = load(ctx, path)
     measured = facts(model.shape)
     warnings = list(model.warnings)
+    if output_format in _FACETED:
+        _refuse_too_fine(model, measured, tolerance_mm)
     if measured.solids_count == 0 and output_format in _FACETED:
         warnings.append(f"{path} holds no solid: the {output_format} surface is not closed")
     finish = Tessellation(tolerance_mm, angle_deg)
@@ -90,6 +95,19 @@ def export(
         warnings=tuple(warnings),
         files=tuple(files),
         programs=programs(),
+    )
+
+
+def _refuse_too_fine(model: Model, measured: SolidFacts, tolerance_mm: float) -> None:
+    """Refuse a tolerance that would take minutes and gigabytes on a very large curved part."""
+    finest = measured.diagonal_mm * FINEST_RATIO
+    if tolerance_mm >= finest or all(face.geomType() == "PLANE" for face in cq.Shape.cast(model.shape).Faces()):
+        return
+    finest = math.ceil(finest * 100) / 100
+    raise InvalidArguments(
+        f"tolerance_mm: {tolerance_mm:g} mm is too fine for curved faces of a part {measured.diagonal_mm:.3g} mm "
+        f"across; the smallest is {finest:g} mm",
+        fields={"tolerance_mm": f"at least {finest:g}"},
     )
 
 
