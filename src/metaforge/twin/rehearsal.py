@@ -23,7 +23,7 @@ T = TypeVar("T")
 MEASURED_BYTES = 16 << 20
 """Larger geometry is measured when it is committed, not while its approval is prepared."""
 MEASURE_SECONDS = 20.0
-_NODES = frozenset({ChangeKind.DEFINE, ChangeKind.DRAFT, ChangeKind.RECORD, ChangeKind.ADOPT})
+_NODES = frozenset({ChangeKind.DEFINE, ChangeKind.DRAFT, ChangeKind.RECORD, ChangeKind.ADOPT, ChangeKind.APPROVE})
 _QUIET = frozenset({ChangeKind.SESSION, ChangeKind.SHOW_LINKS})
 
 

@@ -10,6 +10,7 @@ from metaforge.adapters.twin.promotion import Promotions
 from metaforge.approvals.model import Approver
 from metaforge.core.errors import NotApproved, ToolError
 from metaforge.tools.context import Invocation, Trust
+from metaforge.twin.model import Run
 
 PROMOTE = "twin.attempt_promotion"
 
@@ -153,3 +154,46 @@ async def test_a_review_is_of_exactly_one_revision(bench: Any, project_id: str) 
     approved = Invocation("c1", bench.caller, 60.0, project_id=project_id, approver="carol")
     made = (await tools.approve_engineering_entity(approved, "INT-MOUNT", "approved")).data
     assert (made.target_ref, made.decided_by) == ("INT-MOUNT@1", "carol")
+
+
+@pytest.fixture
+async def drafted(bench: Any, project_id: str) -> str:
+    """A run that drafted the second revision of a need."""
+    await bench.do("twin.record_engineering_entity", entity_type="stakeholder_need", statement="carry 5 kg", title="N")
+    with bench.app.twin_services.store.change(author="flow") as change:
+        change.put_run(Run("r1", project_id, "running"))
+    worker = bench.another("worker")
+    bench.app.scopes.bind_run(worker.caller, "r1", project_id)
+    made = await worker.do(
+        "twin.record_engineering_entity", entity_type="stakeholder_need", statement="carry 7 kg", title="N"
+    )
+    assert made["item_ref"] == "NEED-N@2"
+    return "r1"
+
+
+async def head(bench: Any) -> tuple[str, str]:
+    node = (await bench.do("twin.get_node", node_id="NEED-N"))["node"]
+    return node["ref"], node["status"]
+
+
+@pytest.mark.parametrize(("reject", "ref", "word"), [(False, "NEED-N@2", "approved"), (True, "NEED-N@1", "rejected")])
+async def test_a_person_releases_a_change_set_or_rejects_it_whole(
+    bench: Any, drafted: str, reject: bool, ref: str, word: str
+) -> None:
+    assert (await head(bench))[0] == "NEED-N@1"
+    call = bench.do("twin.approve_engineering_change", ect_id=drafted, reject=reject, comment="seen")
+    made = await decided(bench, call, "approve")
+    assert (made["decision"], made["refs"], made["decided_by"]) == (word, ["NEED-N@2"], "anna")
+    assert (await head(bench))[0] == ref
+    (entry,) = await asyncio.to_thread(bench.app.approvals.ledger.entries, "all")
+    if not reject:
+        assert entry.request.change["now"]["NEED-N"]["statement"] == "carry 5 kg"
+        assert entry.request.change["after"]["NEED-N"]["statement"] == "carry 7 kg"
+
+
+async def test_a_change_set_with_nothing_in_it_is_refused_before_anyone_is_asked(bench: Any, drafted: str) -> None:
+    await decided(bench, bench.do("twin.approve_engineering_change", ect_id=drafted), "approve")
+    again = await bench.refused("twin.approve_engineering_change", ect_id=drafted)
+    assert again.kind == "nothing_to_decide"
+    unknown = await bench.refused("twin.approve_engineering_change", ect_id="r9")
+    assert unknown.kind == "unknown_run"

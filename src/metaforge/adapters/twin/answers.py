@@ -257,6 +257,14 @@ class PromotionAnswer:
 
 
 @dataclass(frozen=True)
+class EngineeringChangeAnswer:
+    ect_id: str
+    decision: str
+    refs: list[str]
+    decided_by: str
+
+
+@dataclass(frozen=True)
 class ReviewAnswer:
     node_id: str
     target_ref: str

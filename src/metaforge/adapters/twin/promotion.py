@@ -1,10 +1,11 @@
-"""Decisions of an identified person: promotion to a maturity level, review of an entity."""
+"""Decisions of an identified person: promotion to a maturity level, review of an entity, approval of a change."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from metaforge.adapters.twin.answers import PromotionAnswer, ReviewAnswer
+from metaforge.adapters.twin.answers import EngineeringChangeAnswer, PromotionAnswer, ReviewAnswer
 from metaforge.core.errors import ToolError
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect, HoldRule
@@ -14,7 +15,7 @@ from metaforge.twin.authority import require_approver
 from metaforge.twin.change import Change
 from metaforge.twin.evaluation import evaluate, products_of
 from metaforge.twin.gates import check_gates
-from metaforge.twin.model import Node
+from metaforge.twin.model import Decision, Node
 from metaforge.twin.requirements import current_sets
 from metaforge.twin.services import ToolGroup
 
@@ -102,6 +103,37 @@ class Promotions(ToolGroup):
 
         made, target = await self.services.change(ctx, write, project_id=project_id)
         return Answer(ReviewAnswer(made.node_id, target.ref, state, approver), f"{target.ref} {state} by {approver}.")
+
+    @tool(
+        effect=Effect.DESTROY, capability="twin_decide", title="Approve an engineering change", hold=HoldRule.ALWAYS,
+        search_hint="release a run's drafts, its change set, as the current revisions; or reject them",
+    )  # fmt: skip
+    async def approve_engineering_change(
+        self, ctx: Invocation, ect_id: str, reject: bool = False, comment: str = ""
+    ) -> Answer[EngineeringChangeAnswer]:
+        """Make every draft of a change set the current revision of its item, or reject them all; a person decides.
+
+        Args:
+            ect_id: The change set: the id of the run that drafted it.
+            reject: Reject it instead; the drafts are kept as rejected.
+            comment: The person's reason.
+        """
+        approver = require_approver("twin.approve_engineering_change", ctx.approver)
+        decision = Decision.REJECT if reject else Decision.APPROVE
+
+        def write(change: Change) -> list[str]:
+            run = change.view.run(ect_id)
+            if run is not None and not change.view.drafts(ect_id):
+                raise ToolError(
+                    f"Run {ect_id} has no open drafts", kind="nothing_to_decide", where=ect_id,
+                    fix="Draft in the run first; what it has committed already needs no approval",
+                )  # fmt: skip
+            return [node.ref for node in change.close_run(ect_id, decision, reason=comment)]
+
+        person = replace(ctx, caller=replace(ctx.caller, actor_id=approver), run_id="", project_id="")
+        refs = await self.services.change(person, write)
+        answer = EngineeringChangeAnswer(ect_id, "rejected" if reject else "approved", refs, approver)
+        return Answer(answer, f"{', '.join(refs[:8])} {answer.decision} by {approver}.")
 
 
 def _blockers(change: Change, level: str) -> list[str]:
