@@ -230,3 +230,13 @@ async def test_both_eras_share_one_pipe(pipes):
     await pipes.initialize()
     assert "result" in await pipes.call("echo")
     assert "result" in (await Modern(pipes=pipes).request("tools/list"))[1]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list"])
+async def test_a_page_that_was_never_offered_is_a_wrong_parameter(modern, method):
+    _, answer = await modern.request(method, cursor="page-2")
+    _, whole = await modern.request(method)
+
+    assert answer["error"]["code"] == -32602
+    assert "'page-2'" in answer["error"]["message"]
+    assert "result" in whole

@@ -84,6 +84,15 @@ async def test_an_unknown_method_is_named(pipes):
     assert "tools/destroy" in error["message"]
 
 
+async def test_a_cursor_that_nobody_gave_out_is_refused_and_none_is_the_first_page(pipes):
+    refused = await pipes.request("tools/list", {"cursor": "bm93aGVyZQ=="})
+    first = await pipes.request("tools/list", {"cursor": None})
+
+    assert refused["error"]["code"] == -32602
+    assert "without a cursor" in refused["error"]["message"]
+    assert first["result"]["tools"]
+
+
 async def test_a_call_without_a_name_is_an_error_that_says_so(pipes):
     error = (await pipes.request("tools/call", {}))["error"]
 

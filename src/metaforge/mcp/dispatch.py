@@ -9,7 +9,7 @@ from metaforge.core.clock import elapsed_ms
 from metaforge.core.errors import Cancelled, InvalidArguments, InvalidParams, MetaForgeError, UnknownMethod
 from metaforge.core.ids import new_call_id
 from metaforge.mcp.exchange import Exchange
-from metaforge.mcp.listing import Listing
+from metaforge.mcp.listing import Listing, refuse_cursor
 from metaforge.mcp.peer import LOG_LEVELS, Peer
 from metaforge.mcp.results import call_result, legacy_result, resource_contents
 from metaforge.mcp.service import Service
@@ -94,6 +94,8 @@ class Dispatcher:
         if handler is None:
             return None if method in self._slow[dialect] else self._fail(_unknown_method(exchange), exchange)
         try:
+            if "cursor" in exchange.params:
+                refuse_cursor(method, exchange.params)
             return jsonrpc.result(exchange.id, handler(exchange))
         except Exception as fault:  # noqa: BLE001 - the process boundary: every fault becomes an answer
             return self._fail(fault, exchange)
@@ -111,6 +113,8 @@ class Dispatcher:
 
     async def _answer_slowly(self, exchange: Exchange) -> Message:
         try:
+            if "cursor" in exchange.params:
+                refuse_cursor(exchange.method, exchange.params)
             body = await self._slow[exchange.dialect][exchange.method](exchange)
             if exchange.dialect is Dialect.STATELESS:
                 complete(body, self.service.version)

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from metaforge.core.errors import InvalidParams
 from metaforge.mcp.service import Service
 from metaforge.protocol.stateless import CACHE, complete
 from metaforge.tools.manifest import Tool
@@ -56,6 +57,20 @@ class Listing:
                 body.update(CACHE)
             encoded = self._encoded[flavour] = orjson.Fragment(orjson.dumps(body))
         return encoded
+
+
+def refuse_cursor(method: str, params: Mapping[str, Any]) -> None:
+    """Refuse a page that was never offered: every list is answered whole, so no `nextCursor` was ever given.
+
+    Raises:
+        InvalidParams: the request names a cursor.
+    """
+    cursor = params.get("cursor")
+    if cursor not in (None, ""):
+        raise InvalidParams(
+            f"{method}: unknown cursor {str(cursor)[:80]!r}; the list has one page: ask for it without a cursor",
+            cursor=str(cursor)[:80],
+        )
 
 
 def mcp_tool(tool: Tool) -> dict[str, Any]:
