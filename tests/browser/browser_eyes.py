@@ -142,7 +142,7 @@ class Eyes:
         return self
 
     def complaints(self) -> list[str]:
-        """Return the errors that the browser has logged since the last time: refusals, failed loads, faults in scripts."""
+        """Return errors the browser has logged since the last time: refusals, failed loads, faults in scripts."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
 
     def colours(self, css: str) -> list[tuple[int, tuple[int, int, int]]]:

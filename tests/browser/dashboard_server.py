@@ -17,6 +17,7 @@ from metaforge.approvals.model import Entry, Kind, Request, Route, later, new_ap
 from metaforge.core.clock import utc_now
 from metaforge.core.ids import new_call_id
 from metaforge.mcp.http import HttpServer
+from metaforge.mcp.serve import configure
 from metaforge.settings import Settings
 from metaforge.tools.context import Caller, Trust
 from metaforge.tools.effect import Effect
@@ -103,9 +104,7 @@ async def _serve(settings: Settings, bound: socket.socket, started: list[Running
     app = App(settings, over_stdio=False)
     services = app.gateway_services(Access(settings, "127.0.0.1"))
     front = Front(HttpServer(app, settings, "127.0.0.1"), build(services, routes(services)))
-    server = Server(
-        uvicorn.Config(front, lifespan="off", access_log=False, log_config=None, ws="none", timeout_graceful_shutdown=1)
-    )
+    server = Server(configure(front))
     front.start()
     address = f"http://127.0.0.1:{bound.getsockname()[1]}"
 

@@ -145,6 +145,8 @@ def field_row(change: FieldChange) -> dict[str, Any]:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return f"{value[:_DIGEST_CHARS]}…" if _DIGEST.fullmatch(value) else value
+    if isinstance(value, float) and value == float(f"{value:.15g}"):
+        return f"{value:.15g}"
     return pretty(value)
 
 
