@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from case_table import pytest_terminal_summary, verdict
+
+sys.path.pop(0)
+__all__ = ["pytest_terminal_summary", "verdict"]
+
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT.parent / "shared" / "cases"
 REQUIRED = frozenset(filter(None, os.environ.get("METAFORGE_REQUIRE_PROGRAMS", "").replace(" ", "").split(",")))
