@@ -26,6 +26,7 @@ BENCHMARKS = {
     "cad": "the first CAD box, and a warm one",
     "beside_cad": "cheap calls while a CAD script works",
     "demo": "the bracket demo against a bare script",
+    "approvals": "from a decision to the call that waits for it, and an idle gateway",
     "twin_writes": "revision writes from eight processes, and memory over many",
     "twin_read": "a node of the design record, read over HTTP",
     "twin_projection": "the graph that Cypher queries run on",
