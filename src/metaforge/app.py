@@ -233,7 +233,7 @@ class App:
         """What runs writes once that carry a key."""
         from metaforge.approvals.keyed import Keyed
 
-        return Keyed(self._writes, self.gate.digest)
+        return Keyed(self._writes)
 
     @cached_property
     def _writes(self) -> "KeyedWrites":

@@ -25,6 +25,10 @@ from metaforge.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from desk import Desk, settings_of
+
+from metaforge.app import App
+
 TINY = Path(__file__).with_name("tiny.py")
 LIMIT_SECONDS = 10
 
@@ -251,6 +255,25 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
     yield start
     for server in reversed(opened):
         await server.close()
+
+
+@pytest.fixture
+async def open_house(tmp_path: Path, serve: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
+    """Open a server and a desk beside it: over HTTP, or over stdio. Keywords are METAFORGE_ variables."""
+    opened: list[Any] = []
+
+    async def start(over: str = "http", **variables: str) -> tuple[Any, Desk]:
+        told = {f"METAFORGE_{name.upper()}": value for name, value in variables.items()}
+        settings = settings_of(tmp_path, **told)
+        app = App(settings, over_stdio=over == "stdio")
+        desk = Desk(app)
+        opened.append((app, desk))
+        return await serve(app, settings if over == "http" else None), desk
+
+    yield start
+    for app, desk in opened:
+        await desk.close()
+        await app.close()
 
 
 @pytest.fixture

@@ -22,6 +22,12 @@ def settings_of(home: Path, **also: str) -> Settings:
     return Settings.load({**given, **quiet, **also})
 
 
+def request(tool: str, arguments: Any = None, request_id: Any = 1, **meta: Any) -> dict[str, Any]:
+    """Return a tools/call request."""
+    params = {"name": tool, "arguments": arguments or {}, **({"_meta": meta} if meta else {})}
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
 class Desk:
     """Somebody who reads the ledger and decides, with a database connection, ledger and waker of their own."""
 

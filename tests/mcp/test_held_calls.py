@@ -5,9 +5,8 @@ import logging
 from typing import Any
 
 import pytest
-from desk import Desk, events, settings_of
+from desk import events, request
 
-from metaforge.app import App
 from metaforge.approvals.faults import LedgerUnavailable, NotDecidable
 from metaforge.approvals.model import Approver, Kind, Route, State
 
@@ -19,30 +18,6 @@ CREATE = "project.create"
 def log(caplog):
     caplog.set_level(logging.INFO, logger="metaforge")
     return caplog
-
-
-@pytest.fixture
-async def open_house(tmp_path, serve):
-    """Open a server and a desk beside it: over HTTP, or over stdio with everything held."""
-    opened = []
-
-    async def start(over: str = "http", **variables: str) -> tuple[Any, Desk]:
-        told = {f"METAFORGE_{name.upper()}": value for name, value in variables.items()}
-        settings = settings_of(tmp_path, **told)
-        app = App(settings, over_stdio=over == "stdio")
-        desk = Desk(app)
-        opened.append((app, desk))
-        return await serve(app, settings if over == "http" else None), desk
-
-    yield start
-    for app, desk in opened:
-        await desk.close()
-        await app.close()
-
-
-def request(tool: str, arguments: Any = None, request_id: Any = 1, **meta: Any) -> dict[str, Any]:
-    params = {"name": tool, "arguments": arguments or {}, **({"_meta": meta} if meta else {})}
-    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
 
 
 def answer_to(question: dict[str, Any], action: str = "accept", **content: Any) -> dict[str, Any]:

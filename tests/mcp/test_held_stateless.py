@@ -77,25 +77,18 @@ def over(request) -> str:
 
 
 @pytest.fixture
-async def open_house(tmp_path, serve):
-    opened = []
+def open_modern(open_house) -> Any:
+    """Open a server whose writes are held over pipes too, with a client of the stateless era."""
 
     async def start(over: str = "http", **variables: str) -> tuple[Modern, Desk]:
-        told = {f"METAFORGE_{name.upper()}": value for name, value in variables.items()}
-        settings = settings_of(tmp_path, METAFORGE_EXEMPT_LOCAL_WRITES="false", **told)
-        app = App(settings, over_stdio=over == "stdio")
-        desk = Desk(app)
-        opened.append((app, desk))
-        return Modern(await serve(app, settings if over == "http" else None), over), desk
+        server, desk = await open_house(over, exempt_local_writes="false", **variables)
+        return Modern(server, over), desk
 
-    yield start
-    for app, desk in opened:
-        await desk.close()
-        await app.close()
+    return start
 
 
-async def test_a_write_comes_back_with_a_yes_and_runs_once(open_house, over, log) -> None:
-    client, desk = await open_house(over)
+async def test_a_write_comes_back_with_a_yes_and_runs_once(open_modern, over, log) -> None:
+    client, desk = await open_modern(over)
     state, question = await client.asked({"name": "Leg"})
     (entry,) = await desk.waiting()
     assert question["method"] == "elicitation/create"
@@ -116,16 +109,16 @@ async def test_a_write_comes_back_with_a_yes_and_runs_once(open_house, over, log
 @pytest.mark.parametrize(
     "reply", [{"action": "decline"}, {"action": "accept", "content": {"approve": False}}, {"action": "accept"}]
 )
-async def test_whatever_is_no_yes_is_a_no(open_house, reply) -> None:
-    client, desk = await open_house()
+async def test_whatever_is_no_yes_is_a_no(open_modern, reply) -> None:
+    client, desk = await open_modern()
     state, _ = await client.asked({"name": "Leg"})
     error = (await client.back({"name": "Leg"}, state, reply))["error"]
     assert (error["code"], error["data"]["outcome"], error["data"]["route"]) == (-32001, "rejected", "elicitation")
     assert await desk.projects() == []
 
 
-async def test_an_answer_is_taken_once(open_house, over) -> None:
-    client, desk = await open_house(over)
+async def test_an_answer_is_taken_once(open_modern, over) -> None:
+    client, desk = await open_modern(over)
     state, _ = await client.asked({"name": "Leg"})
     await client.back({"name": "Leg"}, state, YES)
     again = await client.back({"name": "Leg"}, state, YES)
@@ -133,8 +126,8 @@ async def test_an_answer_is_taken_once(open_house, over) -> None:
     assert await desk.projects() == ["Leg"]
 
 
-async def test_of_many_answers_at_once_one_is_taken(open_house) -> None:
-    client, desk = await open_house()
+async def test_of_many_answers_at_once_one_is_taken(open_modern) -> None:
+    client, desk = await open_modern()
     state, _ = await client.asked({"name": "Leg"})
     clients = [Modern(client.server, "http") for _ in range(8)]
     answers = await asyncio.gather(*(each.back({"name": "Leg"}, state, YES) for each in clients))
@@ -144,8 +137,8 @@ async def test_of_many_answers_at_once_one_is_taken(open_house) -> None:
 
 
 @pytest.mark.parametrize("forged", ["arguments", "tool", "byte", "nonsense", "no state"])
-async def test_an_answer_to_anything_else_is_refused_in_the_same_words_and_runs_nothing(open_house, forged) -> None:
-    client, desk = await open_house()
+async def test_an_answer_to_anything_else_is_refused_in_the_same_words_and_runs_nothing(open_modern, forged) -> None:
+    client, desk = await open_modern()
     state, _ = await client.asked({"name": "Leg"})
     arguments, tool = {"name": "Leg"}, CREATE
     sent: Any = state
@@ -199,8 +192,8 @@ async def test_another_process_of_the_same_home_takes_the_answer_once(tmp_path, 
         await app.close()
 
 
-async def test_an_answer_after_the_window_is_told_so_and_never_applied(open_house, log) -> None:
-    client, desk = await open_house(approval_hold_seconds="0.2")
+async def test_an_answer_after_the_window_is_told_so_and_never_applied(open_modern, log) -> None:
+    client, desk = await open_modern(approval_hold_seconds="0.2")
     state, _ = await client.asked({"name": "Leg"})
     (entry,) = await asyncio.to_thread(desk.ledger.entries, "all")
     await desk.state(entry.approval_id, State.TIMED_OUT)
@@ -211,8 +204,8 @@ async def test_an_answer_after_the_window_is_told_so_and_never_applied(open_hous
     assert await desk.projects() == []
 
 
-async def test_a_question_cancelled_at_once_keeps_the_call_open_for_the_dashboard(open_house, over) -> None:
-    client, desk = await open_house(over, approval_progress_interval_seconds="0.05")
+async def test_a_question_cancelled_at_once_keeps_the_call_open_for_the_dashboard(open_modern, over) -> None:
+    client, desk = await open_modern(over, approval_progress_interval_seconds="0.05")
     state, _ = await client.asked({"name": "Leg"})
     (entry,) = await desk.waiting()
     call = asyncio.create_task(client.back({"name": "Leg"}, state, {"action": "cancel"}, meta={"progressToken": "t"}))
@@ -225,9 +218,9 @@ async def test_a_question_cancelled_at_once_keeps_the_call_open_for_the_dashboar
 
 
 async def test_a_question_that_nobody_answers_opens_on_the_dashboard_and_the_call_comes_back_to_its_decision(
-    open_house,
+    open_modern,
 ) -> None:
-    client, desk = await open_house(approval_rescue_seconds="0.1")
+    client, desk = await open_modern(approval_rescue_seconds="0.1")
     state, _ = await client.asked({"name": "Leg"})
     (entry,) = await desk.waiting()
     await desk.opened(entry.approval_id)
@@ -238,8 +231,8 @@ async def test_a_question_that_nobody_answers_opens_on_the_dashboard_and_the_cal
     assert await desk.projects() == ["Leg"]
 
 
-async def test_an_approval_that_its_client_never_fetches_ends_with_the_window(open_house) -> None:
-    client, desk = await open_house(approval_rescue_seconds="0.05", approval_hold_seconds="0.6")
+async def test_an_approval_that_its_client_never_fetches_ends_with_the_window(open_modern) -> None:
+    client, desk = await open_modern(approval_rescue_seconds="0.05", approval_hold_seconds="0.6")
     await client.asked({"name": "Leg"})
     (entry,) = await desk.waiting()
     await desk.opened(entry.approval_id)
@@ -249,8 +242,8 @@ async def test_an_approval_that_its_client_never_fetches_ends_with_the_window(op
     assert await desk.projects() == []
 
 
-async def test_a_client_that_cannot_ask_waits_for_the_dashboard_with_progress(open_house, over) -> None:
-    client, desk = await open_house(over)
+async def test_a_client_that_cannot_ask_waits_for_the_dashboard_with_progress(open_modern, over) -> None:
+    client, desk = await open_modern(over)
     call = asyncio.create_task(client.call({"name": "Leg"}, {}, meta={"progressToken": 3}))
     (entry,) = await desk.waiting()
     assert (entry.request.route, entry.request.window_seconds) == (Route.DASHBOARD, 180.0)
@@ -259,8 +252,8 @@ async def test_a_client_that_cannot_ask_waits_for_the_dashboard_with_progress(op
     assert client.told[0]["params"]["progressToken"] == 3
 
 
-async def test_a_closed_response_stream_is_a_withdrawal(open_house) -> None:
-    client, desk = await open_house()
+async def test_a_closed_response_stream_is_a_withdrawal(open_modern) -> None:
+    client, desk = await open_modern()
     meta = {PREFIX + "protocolVersion": VERSION, PREFIX + "clientCapabilities": {}}
     params = {"name": CREATE, "arguments": {"name": "Leg"}, "_meta": meta}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -272,8 +265,8 @@ async def test_a_closed_response_stream_is_a_withdrawal(open_house) -> None:
     await desk.state(entry.approval_id, State.CANCELED)
 
 
-async def test_a_server_that_ends_leaves_no_question_open(open_house) -> None:
-    client, desk = await open_house()
+async def test_a_server_that_ends_leaves_no_question_open(open_modern) -> None:
+    client, desk = await open_modern()
     await client.asked({"name": "Leg"})
     (entry,) = await desk.waiting()
     await desk.app.gate.close()

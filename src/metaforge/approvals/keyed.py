@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
+from metaforge.approvals.digest import call_digest
 from metaforge.approvals.held import HeldCall
 from metaforge.approvals.idempotency import KeyedWrites
 from metaforge.core.errors import FailureMode, ToolCrashed, ToolError, ToolTimedOut
@@ -20,12 +21,10 @@ class Keyed:
 
     Args:
         writes: where keys and results are kept.
-        digest: of a call: a key stands for exactly one.
     """
 
-    def __init__(self, writes: KeyedWrites, digest: Callable[[HeldCall], str]) -> None:
+    def __init__(self, writes: KeyedWrites) -> None:
         self._writes = writes
-        self._digest = digest
 
     async def run(self, call: HeldCall, key: str, act: Callable[[Start], Awaitable[Outcome]]) -> Outcome:
         """Run a call unless it ran before under its key.
@@ -40,7 +39,9 @@ class Keyed:
             ToolError: `write_in_progress`, `write_outcome_unknown`; or what the call raises.
         """
         actor_id, started = call.caller.actor_id, False
-        stored = await asyncio.to_thread(self._writes.reserve, actor_id, key, self._digest(call), call.id)
+        # Neither the project that is open nor the adapter's version: the first of two calls may have changed them.
+        digest = call_digest(call.resolved().id, call.arguments, "", actor_id, "")
+        stored = await asyncio.to_thread(self._writes.reserve, actor_id, key, digest, call.id)
         if stored is not None:
             return _again(stored, key)
 
