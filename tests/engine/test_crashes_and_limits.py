@@ -20,6 +20,18 @@ async def test_an_exit_names_its_status_and_last_words(house):
     assert await works(house)
 
 
+async def test_a_crash_is_counted_apart_from_a_call_that_was_ended_and_health_tells_both(house):
+    with pytest.raises(ToolCrashed):
+        await house.call("crash")
+    with pytest.raises(ToolTimedOut):
+        await house.call("loop", seconds=0.3)
+    assert await works(house)
+    pool = house.source.pool
+    assert (pool.crashed_count, pool.retired_count) == (1, 1)
+    detail = (await house.source.health(3.0)).detail
+    assert (detail["workers_crashed_count"], detail["workers_retired_count"]) == (1, 1)
+
+
 async def test_a_segmentation_fault_is_told_as_a_crash_of_the_kernel(house):
     with pytest.raises(ToolCrashed, match=r"CAD kernel or program crashed \(signal 11") as caught:
         await house.call("segfault")

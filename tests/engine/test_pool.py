@@ -7,6 +7,7 @@ import pytest
 from metaforge.core.errors import ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
 from metaforge.engine.breaker import Breaker
 from metaforge.engine.pool import WorkerPool
+from metaforge.telemetry import metrics
 
 
 class Clock:
@@ -27,11 +28,18 @@ class FakeWorker:
         self.alive = True
         self.idle_since = 0.0
         self.calls_served = 0
+        self.died = False
         self.box = FakeBox()
         self.ended = asyncio.get_running_loop().create_future()
 
     async def kill(self) -> None:
         self.alive = False
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def die(self) -> None:
+        self.died, self.alive = True, False
+        self.ended.set_result(None)
 
 
 def make_pool(clock: Clock, start=None, **more) -> WorkerPool:
@@ -102,6 +110,30 @@ async def test_a_spoiled_worker_serves_no_other_call():
     assert other is not worker
     assert not worker.alive
     await pool.close()
+
+
+async def test_what_starts_is_retired_or_has_crashed_and_is_counted_once(monkeypatch):
+    counted = []
+    for name in ("worker_started", "worker_retired", "worker_crashed"):
+        monkeypatch.setattr(metrics, name, lambda adapter_id, name=name: counted.append(name))
+    clock = Clock()
+    pool = make_pool(clock, max_workers=4)
+    idle_too_long, dies_at_work, dies_idle, spoiled = [await pool.wait() for _ in range(4)]
+    dies_at_work.die()
+    pool.release(dies_at_work)
+    pool.release(dies_idle)
+    dies_idle.die()
+    await asyncio.sleep(0)
+    spoiled.spoiled = True
+    await pool.discard(spoiled)
+    pool.release(idle_too_long)
+    clock.now += 301
+    pool.retire_idle()
+    last = await pool.wait()
+    pool.release(last)
+    await pool.close()
+    assert sorted(counted) == 2 * ["worker_crashed"] + 3 * ["worker_retired"] + 5 * ["worker_started"]
+    assert (pool.retired_count, pool.crashed_count) == (3, 2)
 
 
 @pytest.mark.parametrize(("free_mb", "started"), [(2049.0, 1), (2048.0, 0)])

@@ -27,6 +27,8 @@ class WorkerReport:
     last_call: datetime | None
     junk: str
     """The first text on a worker's stdout that was no message."""
+    ended: tuple[int, int] = (0, 0)
+    """How many workers were retired, and how many died by themselves."""
 
 
 def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | None) -> AdapterHealth:
@@ -80,6 +82,8 @@ def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, A
             for worker in workers
         ]
         detail["uptime_seconds"] = round(now - min(worker.started for worker in workers), 3)
+    if any(report.ended):
+        detail["workers_retired_count"], detail["workers_crashed_count"] = report.ended
     if report.breaker.failures:
         detail["breaker"] = {
             "state": report.breaker.state,

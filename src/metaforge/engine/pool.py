@@ -10,6 +10,7 @@ from metaforge.core.errors import MetaForgeError, ToolUnavailable
 from metaforge.engine.breaker import Breaker
 from metaforge.engine.processes import free_memory_mb
 from metaforge.engine.worker import Worker
+from metaforge.telemetry import metrics
 from metaforge.telemetry.logs import event
 
 
@@ -53,6 +54,8 @@ class WorkerPool:
         self._waiters: deque[asyncio.Future[Worker]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self.retired_count = self.crashed_count = 0
+        """Workers that were ended here, and workers that died by themselves."""
 
     @property
     def workers(self) -> list[Worker]:
@@ -183,10 +186,11 @@ class WorkerPool:
             return
         self._starting.discard(task)
         self.breaker.succeed()
+        metrics.worker_started(self.adapter_id)
+        worker.ended.add_done_callback(lambda _: self._forget(worker))
         if self._closed:
             self._finish(worker.kill())
             return
-        worker.ended.add_done_callback(lambda _: self._forget(worker))
         self._offer(worker)
 
     def _note_failed_start(self, fault: MetaForgeError) -> None:
@@ -218,7 +222,13 @@ class WorkerPool:
     # -- ending --------------------------------------------------------------------------------------------------
 
     def _forget(self, worker: Worker) -> None:
-        """An idle worker died by itself."""
+        """Count an end; an idle worker that died by itself is handed out no more."""
+        if worker.died:
+            self.crashed_count += 1
+            metrics.worker_crashed(self.adapter_id)
+        else:
+            self.retired_count += 1
+            metrics.worker_retired(self.adapter_id)
         if worker in self._idle:
             self._idle.remove(worker)
             self._finish(worker.kill())

@@ -238,6 +238,7 @@ class ProcessSource:
             error=error,
             last_call=datetime.fromtimestamp(self._last_call, UTC) if self._last_call else None,
             junk=self._junk,
+            ended=(pool.retired_count, pool.crashed_count),
         )
         # Looking for programs runs them.
         return await asyncio.to_thread(health_of, self._manifest, report, self._probe)

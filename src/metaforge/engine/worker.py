@@ -45,6 +45,8 @@ class Worker:
         self.ready: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
         """Done when it can answer no more, whether or not its process is gone."""
+        self.died = False
+        """It ended by itself: nobody here ended it."""
         self._max_output_mb = max_output_mb
         self._reader = MessageReader(max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow)
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
@@ -165,13 +167,13 @@ class Worker:
     async def end(self) -> None:
         """End the process and everything it started; what it wrote stays until `kill`."""
         self.unwatch()
-        self._lose()
+        self._lose(by_itself=False)
         await self.box.end()
 
     async def kill(self) -> None:
         """End the process and everything it started; they and their files are gone when this returns."""
         self.unwatch()
-        self._lose()
+        self._lose(by_itself=False)
         if self._box is not None:
             await self._box.kill()
 
@@ -220,9 +222,10 @@ class Worker:
         self.spoiled = True
         self._fail_all(faults.over_output(self._max_output_mb))
 
-    def _lose(self) -> None:
+    def _lose(self, *, by_itself: bool = True) -> None:
         if self.ended.done():
             return
+        self.died = by_itself
         self.ended.set_result(None)
         self._fail_all(WorkerGone())
         if not self.ready.done():
