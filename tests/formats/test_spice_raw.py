@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaforge.formats.spice_raw import UnreadableRaw, last_scale_value, read_raw
+from metaforge.formats.spice_raw import UnreadableRaw, last_scale_value, read_raw, write_raw
 
 NAMES = (("time", "time"), ("v(out)", "voltage"), ("i(v1)", "current"))
 
@@ -91,6 +91,21 @@ def test_several_plots_stand_behind_each_other() -> None:
 def test_what_is_no_raw_file_is_refused_with_the_reason(content: bytes, words: str) -> None:
     with pytest.raises(UnreadableRaw, match=words):
         read_raw(content)
+
+
+def test_what_is_written_reads_as_the_same_without_what_lay_in_memory() -> None:
+    one, other = (
+        binary(1, (1000.0, junk, 1.0, -1.0, 0.5, 2.0), flags="complex")
+        .replace(b"time\ttime", b"frequency\tfrequency")
+        .replace(b"Plotname", b"Date: Mon Nov 30 19:14:40 2026\nPlotname")
+        for junk in (3.2e209, float("nan"))
+    )
+    written = write_raw(read_raw(one))
+    assert written == write_raw(read_raw(other))
+    (plot,) = read_raw(written)
+    assert plot.complete
+    assert plot.values.tolist() == [[1000, 1 - 1j, 0.5 + 2j]]
+    assert b"Date" not in written
 
 
 def test_progress_is_read_from_a_file_that_is_still_being_written() -> None:

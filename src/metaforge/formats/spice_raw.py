@@ -1,4 +1,4 @@
-"""Read a SPICE raw file, binary or ASCII. Bytes in, arrays out.
+"""Read a SPICE raw file, binary or ASCII, and write it in one form. Bytes in, arrays out.
 
 Layout: a text header of `Key: value` lines and a table of variables, then `Binary:` and eight-byte floats row by row
 (pairs of them when the flags say complex), or `Values:` and one number a line. A file may hold several plots. A run
@@ -93,6 +93,27 @@ def read_raw(content: bytes) -> tuple[Plot, ...]:
     if not plots:
         raise UnreadableRaw("The raw file is empty", fix="run the analysis again")
     return tuple(plots)
+
+
+def write_raw(plots: tuple[Plot, ...]) -> bytes:
+    """Write plots as a binary raw file that says nothing but what was computed.
+
+    Without the clock, and without what lay in memory where a frequency's imaginary part should be, the same plots
+    are the same bytes.
+    """
+    parts: list[bytes] = []
+    for plot in plots:
+        values = plot.values
+        if plot.is_complex and plot.variables[0].type == "frequency":
+            values = values.copy()
+            values[:, 0] = values[:, 0].real
+        rows = [f"\t{index}\t{variable.name}\t{variable.type}" for index, variable in enumerate(plot.variables)]
+        head = [
+            f"Title: {plot.title}", f"Plotname: {plot.name}", f"Flags: {'complex' if plot.is_complex else 'real'}",
+            f"No. Variables: {len(plot.variables)}", f"No. Points: {len(values)}", "Variables:", *rows, "Binary:", "",
+        ]  # fmt: skip
+        parts += ["\n".join(head).encode(), values.astype("<c16" if plot.is_complex else "<f8").tobytes()]
+    return b"".join(parts)
 
 
 def last_scale_value(head: bytes, tail: bytes) -> float | None:

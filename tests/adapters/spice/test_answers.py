@@ -28,10 +28,19 @@ async def test_waveforms_and_deck_are_files_that_can_be_read_again(spice: Any) -
     assert answer["programs"]["ngspice"]
 
 
-async def test_the_same_netlist_gives_the_same_bytes(spice: Any) -> None:
+@pytest.mark.parametrize(
+    ("analysis", "netlist"),
+    [
+        ("transient", STEP),
+        ("ac", "f\nV1 a 0 AC 1\nR1 a b 1k\nC1 b 0 1u\n.ac dec 20 1 100k\n.end\n"),
+        ("noise", "n\nV1 a 0 AC 1\nR1 a b 1k\nC1 b 0 1u\n.noise v(b) V1 dec 5 1 10k\n.end\n"),
+        ("pole_zero", "RC\nV1 in 0 AC 1\nR1 in out 1k\nC1 out 0 10p\n.pz in 0 out 0 vol pz\n.end\n"),
+    ],
+)
+async def test_the_same_netlist_gives_the_same_bytes(spice: Any, analysis: str, netlist: str) -> None:
     digests = set()
-    for _ in range(2):
-        data = await spice.data("transient", STEP)
+    for _ in range(4):
+        data = await spice.data(analysis, netlist)
         digests.add(hashlib.sha256((spice.output / data["waveforms"][0]).read_bytes()).hexdigest())
     assert len(digests) == 1
     assert b"Date:" not in (spice.output / data["waveforms"][0]).read_bytes()[:500]

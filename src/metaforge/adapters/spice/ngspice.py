@@ -13,7 +13,7 @@ import numpy as np
 
 from metaforge.core.errors import FailureMode, OverLimit, ToolCrashed, ToolError, ToolTimedOut
 from metaforge.engineering.programs import ProgramResult, RunsPrograms, find_program, run_program
-from metaforge.formats.spice_raw import Plot, UnreadableRaw, last_scale_value, read_raw
+from metaforge.formats.spice_raw import Plot, UnreadableRaw, last_scale_value, read_raw, write_raw
 
 INSTALL = "apt-get install -y ngspice"
 MAX_RAW_BYTES = 400_000_000
@@ -37,7 +37,7 @@ class Simulated:
 
     Attributes:
         plots: what the raw file holds.
-        raw: its bytes without the clock: the same deck gives the same bytes.
+        raw: the same as a file: the same deck gives the same bytes.
         convergence: `converged`, or what it took to find the operating point.
         warnings: what ngspice itself warned of, in short.
         log: what ngspice said.
@@ -143,7 +143,7 @@ def simulate(
     _refuse_failed(result, log, lines, plots, context)
     _refuse_not_finite(plots)
     return Simulated(
-        plots, _without_clock(raw), _convergence(log), tuple(_own_warnings(lines)), "\n".join(lines),
+        plots, write_raw(plots), _convergence(log), tuple(_own_warnings(lines)), "\n".join(lines),
         result.duration_seconds, version[1] if version else "",
     )  # fmt: skip
 
@@ -172,12 +172,6 @@ def _plots(raw: bytes) -> tuple[Plot, ...]:
     except UnreadableRaw:
         # Without a single point ngspice leaves half a header.
         return ()
-
-
-def _without_clock(raw: bytes) -> bytes:
-    # Only a small file holds more plots than one.
-    count = 0 if len(raw) < 1_000_000 else 1
-    return re.sub(rb"(Title:[^\n]*\n)Date:[^\n]*\n", rb"\1", raw, count=count)
 
 
 def _convergence(log: str) -> str:
