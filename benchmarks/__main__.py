@@ -27,6 +27,7 @@ BENCHMARKS = {
     "beside_cad": "cheap calls while a CAD script works",
     "demo": "the bracket demo against a bare script",
     "approvals": "from a decision to the call that waits for it, and an idle gateway",
+    "circuit": "a circuit against the bare ngspice command",
     "twin_writes": "revision writes from eight processes, and memory over many",
     "twin_read": "a node of the design record, read over HTTP",
     "twin_projection": "the graph that Cypher queries run on",
