@@ -7,6 +7,7 @@ and claims at once, from any thread, process or machine, each sees what the one 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import orjson
@@ -173,14 +174,14 @@ class SqlLedger:
 
     def expire(self, now: str = "") -> int:
         """End what nobody waits for any more; see `port.Ledger`."""
-        moment = now or self._clock()
+        moment, alive = now or self._clock(), cache(self._holder.alive)
         with self._explained(), self._database.transaction(write=False) as transaction:
-            if not any(overdue(entry, moment, self._holder.alive) for entry in rows.open_entries(transaction)):
+            if not any(overdue(entry, moment, alive) for entry in rows.open_entries(transaction)):
                 return 0
         count = 0
         with self._appending() as transaction:
             for entry in rows.open_entries(transaction):
-                if due := overdue(entry, moment, self._holder.alive):
+                if due := overdue(entry, moment, alive):
                     self._end(transaction, entry, *due)
                     count += 1
         self._nudge()
@@ -210,8 +211,8 @@ class SqlLedger:
 
     def _end_overdue(self, entries: list[Entry]) -> bool:
         """End what is overdue among entries that were read; whoever may only read, reads on."""
-        now = self._clock()
-        if not any(overdue(entry, now, self._holder.alive) for entry in entries):
+        now, alive = self._clock(), cache(self._holder.alive)
+        if not any(overdue(entry, now, alive) for entry in entries):
             return False
         try:
             return self.expire(now) > 0
