@@ -15,8 +15,9 @@ STDIO = ("-m", "metaforge.mcp", "--transport", "stdio")
 class House:
     """Where one test's server lives."""
 
-    def __init__(self, folder: Path, adapters: str = "") -> None:
+    def __init__(self, folder: Path, adapters: str = "", **variables: str) -> None:
         self.adapters = adapters
+        self.variables = variables
         self.home = folder / "home"
         self.workspace = folder / "workspace"
         self.home.mkdir()
@@ -31,6 +32,7 @@ class House:
             "METAFORGE_FIXTURES": "1",
             "METAFORGE_ADAPTERS": self.adapters,
             "METAFORGE_PRESTART": "false",
+            **self.variables,
         }
 
     @property

@@ -635,7 +635,7 @@ async def test_a_client_that_withdraws_its_call_takes_the_entry_along(open_house
     pipes.send("notifications/cancelled", {"requestId": "mine"})
     assert (await pipes.read())["params"]["requestId"] == question["id"], "the question is taken down"
     ended = await desk.state(entry.approval_id, State.CANCELED)
-    assert "cancelled by its client" in ended.ended_reason
+    assert "its client left or cancelled it" in ended.ended_reason
     with pytest.raises(NotDecidable) as refused:
         await desk.decide(entry=entry)
     assert refused.value.status == 409

@@ -43,7 +43,7 @@ LATE_SECONDS = 600.0
 _LEAVING_SECONDS = 0.2
 _SILENT_SECONDS = 0.5
 """How long a client hears nothing while it is worked out what its call would change."""
-_GONE = "the call was cancelled by its client, or its connection closed"
+_GONE = "nobody waits for the call any more: its client left or cancelled it, or the server shut down"
 _SHUT_DOWN = "the server shut down"
 _NOT_FETCHED = "it was approved, and its client did not come back for it within the window: nothing was done"
 _PREPARING = "{tool_id} waits for human approval; what it would change is being worked out."
