@@ -29,7 +29,14 @@ from metaforge.settings import Settings
 from metaforge.tools.generate import manifest_of
 
 REFERENCE = ROOT / "docs" / "reference"
-RUN_PAGES = ("README.md", "docs/tutorial.md", "docs/tutorial-twin.md", "docs/adapter-howto.md", "docs/access.md")
+RUN_PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/tutorial-twin.md",
+    "docs/adapter-howto.md",
+    "docs/access.md",
+    "docs/gateway.md",
+)
 STEP = re.compile(r"  \w+ +ok +\d+ s$")
 """A line of scripts/check."""
 HEAD = "<!-- Written by scripts/write_docs.py from the code: `make docs`. -->\n"
