@@ -36,7 +36,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*[a-z
 _FREE = (
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s)\b"), "<time>"),
     (re.compile(r"\b\d\d:\d\d:\d\d\b|\b\d{4}-\d\d-\d\d\b"), "<time>"),
-    (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,64}\b|\b\d{16}\b|\b[bilnp][0-9a-f]{20}\b"), "<id>"),
+    (re.compile(r"\brun_[0-9a-f]{16}\b|\b[bilnp][0-9a-f]{20}\b"), "<id>"),
+    (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,64}\b|\b\d{16}\b"), "<id>"),
 )
 
 
