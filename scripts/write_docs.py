@@ -35,6 +35,7 @@ RUN_PAGES = (
     "docs/tutorial-twin.md",
     "docs/adapter-howto.md",
     "docs/access.md",
+    "docs/spice.md",
     "docs/gateway.md",
 )
 STEP = re.compile(r"  \w+ +ok +\d+ s$")
