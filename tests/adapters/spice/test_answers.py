@@ -79,7 +79,7 @@ async def test_a_waveform_is_thinned_to_what_was_asked_for_and_keeps_its_peak(sp
         assert max(curve["v(in)"]) == 9
         assert curve["time"] == sorted(curve["time"])
         assert (curve["time"][0], curve["time"][-1]) == (0, 0.01)
-    assert (await spice.data("transient", SPIKE, max_points=0))["waveform_data"] == {}
+    assert "waveform_data" not in await spice.data("transient", SPIKE, max_points=0)
 
 
 def test_thinning_follows_the_curve_and_not_the_clock() -> None:

@@ -3,7 +3,7 @@
 Class docstrings are read by models in every `tools/list`: they are short on purpose.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class SimulationAnswer:
     sim_time_seconds: float
     waveforms: list[str]
     deck_path: str
-    waveform_data: dict[str, list[float]] = field(default_factory=dict)
-    values_at: list[Reading] = field(default_factory=list)
-    measurements: dict[str, Measured] = field(default_factory=dict)
-    other_vectors: list[str] = field(default_factory=list)
+    values_at: list[Reading] | None = None
+    measurements: dict[str, Measured] | None = None
+    waveform_data: dict[str, list[float]] | None = None
+    other_vectors: list[str] | None = None
     picture_file: str | None = None

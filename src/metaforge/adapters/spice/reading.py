@@ -1,19 +1,20 @@
 """Turn vectors into the numbers of the answer."""
 
-from typing import Literal
-
 import numpy as np
 
 from metaforge.adapters.spice.answers import Reading, VectorResult
 from metaforge.adapters.spice.vectors import Vector, clean_name, smooth_value_at, thinned, value_at
 from metaforge.formats.spice_raw import Floats, Plot
 
-Digits = Literal[6, 9]
-
 
 def rounded(value: float, digits: int = 9) -> float:
     """Round to significant digits."""
     return float(f"{value:.{digits}g}")
+
+
+def decibels(value: float) -> float:
+    """Round decibels to a millionth: what is smaller is nothing."""
+    return round(value, 6) + 0.0
 
 
 def results(vectors: list[Vector], kind: str) -> dict[str, VectorResult]:
@@ -24,9 +25,9 @@ def results(vectors: list[Vector], kind: str) -> dict[str, VectorResult]:
             db = vector.magnitude_db()
             found[vector.name] = VectorResult(
                 vector.unit,
-                mag_db_final=rounded(float(db[-1])),
-                mag_db_min=rounded(float(db.min())),
-                mag_db_max=rounded(float(db.max())),
+                mag_db_final=decibels(float(db[-1])),
+                mag_db_min=decibels(float(db.min())),
+                mag_db_max=decibels(float(db.max())),
                 phase_deg_final=rounded(float(np.degrees(np.angle(vector.values[-1])))),
             )
         elif len(vector.values) == 1:
@@ -73,7 +74,7 @@ def _reading(scale: Floats, order: Floats, vector: Vector, place: float, kind: s
         db = smooth_value_at(x, along(vector.magnitude_db()), where)
         phase = smooth_value_at(x, along(vector.phase_deg()), where)
         turned = (phase + 180) % 360 - 180
-        return Reading(vector.name, place, mag_db=rounded(db, 7), phase_deg=rounded(turned, 7))
+        return Reading(vector.name, place, mag_db=decibels(db), phase_deg=rounded(turned, 7))
     return Reading(vector.name, place, rounded(value_at(order, along(vector.values.real), place)))
 
 

@@ -54,7 +54,7 @@ def _real(vector: Vector) -> Floats:
 def _marks(answer: SimulationAnswer) -> list[Mark]:
     """Mark the corners that were measured, and the points that were asked for."""
     marks: list[Mark] = []
-    for name, measured in list(answer.measurements.items())[:8]:
+    for name, measured in list((answer.measurements or {}).items())[:8]:
         for where in (measured.corner_hz, measured.lower_corner_hz, measured.upper_corner_hz):
             if where is not None and len(marks) < 3:
                 marks.append(Mark(where, f"{name} -3.01 dB at {engineering(where, 'Hz')}"))

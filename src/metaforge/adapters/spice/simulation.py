@@ -242,10 +242,10 @@ def _answer(
         sim_time_seconds=round(done.sim_time_seconds, 4),
         waveforms=[str(outputs.raw)],
         deck_path=str(outputs.deck),
-        waveform_data=thinned_waveforms(plot, curves, request.max_points) if curves else {},
-        values_at=values_at,
-        measurements=measurements,
-        other_vectors=others,
+        values_at=values_at or None,
+        measurements=measurements or None,
+        waveform_data=thinned_waveforms(plot, curves, request.max_points) if curves else None,
+        other_vectors=others or None,
     )
     return answer, warnings + doubts
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from metaforge.adapters.spice.answers import Measured, SimulationAnswer, VectorResult
+from metaforge.adapters.spice.answers import Measured, Reading, SimulationAnswer, VectorResult
 from metaforge.adapters.spice.measure_ac import measure_response
 from metaforge.adapters.spice.measure_time import measure_waveform
-from metaforge.adapters.spice.reading import rounded
+from metaforge.adapters.spice.reading import decibels, rounded
 from metaforge.adapters.spice.values import engineering
 from metaforge.adapters.spice.vectors import Vector
 from metaforge.formats.spice_raw import Plot
@@ -38,14 +38,14 @@ def _response(plot: Plot, vector: Vector) -> tuple[Measured | None, str]:
     band, center = response.bandwidth_hz, response.center_hz
     return Measured(
         response.kind,
-        passband_db=rounded(response.passband_db, 6),
+        passband_db=decibels(response.passband_db),
         corner_hz=_number(response.corner_hz),
         lower_corner_hz=_number(response.lower_corner_hz),
         upper_corner_hz=_number(response.upper_corner_hz),
         center_hz=_number(center),
         bandwidth_hz=_number(band),
         quality_factor=_number(center / band if center and band else None),
-        peak_db=rounded(response.peak_db, 6),
+        peak_db=decibels(response.peak_db),
         peak_hz=_number(response.peak_hz),
         unity_gain_hz=_number(response.unity_gain_hz),
         phase_at_unity_deg=_number(response.phase_at_unity_deg),
@@ -83,8 +83,8 @@ def summarise(answer: SimulationAnswer, warnings: list[str]) -> str:
     names = list(answer.results)
     if answer.values_at:
         names = []
-        parts.append("; ".join(_reading_text(answer, index) for index in range(min(len(answer.values_at), 4))) + ".")
-    measured = [text for name in list(answer.measurements)[:6] if (text := _measured_text(name, answer))]
+        parts.append("; ".join(_reading_text(reading, answer) for reading in answer.values_at[:4]) + ".")
+    measured = [text for name in list(answer.measurements or {})[:6] if (text := _measured_text(name, answer))]
     parts += measured[:2]
     if not measured:
         parts.append("; ".join(_result_text(name, answer.results[name]) for name in names[: 2 * _SHOWN]))
@@ -100,8 +100,7 @@ def _db(value: float | None) -> str:
     return f"{round(value or 0.0, 2) + 0.0:g}"
 
 
-def _reading_text(answer: SimulationAnswer, index: int) -> str:
-    reading = answer.values_at[index]
+def _reading_text(reading: Reading, answer: SimulationAnswer) -> str:
     unit = answer.results[reading.vector].unit
     place = engineering(reading.at, {"frequency": "Hz", "time": "s"}.get(answer.scale, ""))
     if reading.mag_db is not None:
@@ -110,7 +109,7 @@ def _reading_text(answer: SimulationAnswer, index: int) -> str:
 
 
 def _measured_text(name: str, answer: SimulationAnswer) -> str:
-    measured = answer.measurements[name]
+    measured = (answer.measurements or {})[name]
     if measured.corner_hz is not None:
         return (
             f"{name} is a {measured.kind}, {_db(measured.passband_db)} dB in its pass band, corner (half power, "
