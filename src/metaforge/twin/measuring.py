@@ -90,11 +90,9 @@ class Measurer:
             await asyncio.to_thread(_remove, target)
         properties = dict(outcome.data.get("properties") or {})
         warnings = tuple(text.replace(path, "The geometry") for text in outcome.warnings if "are listed" not in text)
-        drawn = [file for file in outcome.files if file.role == "picture"]
-        for file in drawn:
-            await asyncio.to_thread(_remove, Path(file.absolute_path))
         programs = {each.name: each.version for each in outcome.programs}
-        return Measured(properties, warnings, programs, pictures=tuple(file.sha256 for file in drawn))
+        drawn = tuple(file.sha256 for file in outcome.files if file.role == "picture")
+        return Measured(properties, warnings, programs, pictures=drawn)
 
 
 def _unreadable(why: str, fault: ToolError, path: str) -> ToolError:
