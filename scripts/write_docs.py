@@ -37,6 +37,7 @@ RUN_PAGES = (
     "docs/access.md",
     "docs/spice.md",
     "docs/gateway.md",
+    "docs/ledger.md",
 )
 STEP = re.compile(r"  \w+ +ok +\d+ s$")
 """A line of scripts/check."""
