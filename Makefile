@@ -17,16 +17,19 @@ demo: ## create a bracket, mesh it, solve it and show the stresses, through the 
 	@scripts/setup all
 	@$(BIN)/metaforge demo $(ARGS)
 
-test: check ## every check and every test
+test: programs check ## every check and every test
 	@$(BIN)/python -m pytest -q $(ARGS)
 
 check: setup ## formatting, lint, types, import layers, generated files
 	@scripts/check
 
-programs: setup ## only the tests that run ccx and other real programs
+programs: ## install the real programs (ccx, ngspice, the sandbox), where apt and root are at hand
+	@scripts/setup all,dev
+
+real: setup ## only the tests that run real programs
 	@$(BIN)/python -m pytest -q -m program $(ARGS)
 
-cases: setup ## only the shared cases beside the checkout
+cases: programs ## the shared cases as a table: case, quantity, expected, got, verdict
 	@$(BIN)/python -m pytest -q -m cases $(ARGS)
 
 e2e: setup ## other people's clients: Claude Code, Codex, the Inspector, the conformance suite

@@ -122,7 +122,14 @@ def system_packages() -> None:
             print(f"  not found: {names} ({missing[0].why}). To add it:  {command}")
             return
         raise Stop(f"These are missing: {names}\nRun this once, then the same make command again:\n\n    {command}\n")
-    apt_install(missing, [] if root else ["sudo", "-n"])
+    try:
+        apt_install(missing, [] if root else ["sudo", "-n"])
+    except Stop:
+        if any(need.required for need in missing):
+            raise
+        names = ", ".join(need.name for need in missing)
+        command = system.install_command(missing, manager, is_root=root)
+        print(f"  not installed: {names} ({missing[0].why}). To try again:  {command}")
 
 
 def venv_needs() -> list[system.SystemNeed]:

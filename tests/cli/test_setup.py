@@ -137,6 +137,24 @@ def test_what_is_only_good_to_have_does_not_stop_setup(prepare, monkeypatch, cap
     assert "sudo dnf install -y bubblewrap" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("place", "stops"), [(0, True), (1, False)])
+def test_only_what_the_demo_needs_stops_setup_when_it_cannot_be_installed(prepare, monkeypatch, capsys, place, stops):
+    def fail(missing, prefix):
+        raise prepare.Stop("no network")
+
+    need = prepare.system.PROGRAMS[place]
+    monkeypatch.setattr(prepare.system, "missing_needs", lambda needs: [need])
+    monkeypatch.setattr(prepare.system, "package_manager", lambda: "apt-get")
+    monkeypatch.setattr(prepare.system, "is_root", lambda: True)
+    monkeypatch.setattr(prepare, "apt_install", fail)
+    if stops:
+        with pytest.raises(prepare.Stop, match="no network"):
+            prepare.system_packages()
+    else:
+        prepare.system_packages()
+        assert f"apt-get install -y {need.apt}" in capsys.readouterr().out
+
+
 def test_a_failing_command_stops_with_its_last_words(prepare):
     with pytest.raises(prepare.Stop, match="no such package"):
         prepare.follow(["sh", "-c", "echo no such package; exit 3"], lambda line: None)
