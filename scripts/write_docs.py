@@ -38,6 +38,7 @@ RUN_PAGES = (
     "docs/spice.md",
     "docs/gateway.md",
     "docs/ledger.md",
+    "docs/dashboard.md",
 )
 STEP = re.compile(r"  \w+ +ok +\d+ s$")
 """A line of scripts/check."""
