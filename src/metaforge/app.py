@@ -6,13 +6,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from metaforge import __version__
-from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL, TWIN_ADAPTERS
+from metaforge.adapters import TWIN_ADAPTERS
+from metaforge.adapters.registering import Adapters
 from metaforge.approvals.policy import Policy
 from metaforge.calls.approve import Approve
 from metaforge.calls.arguments import ArgumentJudge
@@ -29,9 +27,8 @@ from metaforge.calls.telemetry import Telemetry
 from metaforge.calls.validate import Validate
 from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
-from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.local import LocalSource
-from metaforge.engine.source import ProcessSource
+from metaforge.engine.sources import Sources
 from metaforge.mcp.service import ClientInfo, ResourceContent
 from metaforge.record.queries import CallLog
 from metaforge.record.recorder import Recorder
@@ -58,6 +55,7 @@ if TYPE_CHECKING:
     from metaforge.approvals.keyed import Keyed
     from metaforge.approvals.opening import Approvals
     from metaforge.approvals.webhook import Webhook
+    from metaforge.tools.config import AdapterConfig
     from metaforge.twin.rehearsal import Recording
     from metaforge.twin.services import TwinServices
     from metaforge.web.services import Services
@@ -74,8 +72,6 @@ health.check tells what is missing and how to mend it. A write may wait for a pe
 rather than trying again. Every write takes idempotency_key: sent again under it, it is not done again.\
 """
 
-_REINSTALL = "pip install --force-reinstall metaforge"
-
 
 class App:
     """Everything behind a transport. Made in milliseconds: nothing is started, no database is opened.
@@ -86,6 +82,7 @@ class App:
 
     Raises:
         BadSetting: a setting that would be unsafe to guess.
+        BadConfig: the file of adapter configurations is wrong; the message names the line.
     """
 
     version = __version__
@@ -107,10 +104,12 @@ class App:
         self.calls = CallLog(self.database, self.recorder)
         self.resources = Resources(self.blobs, self.calls)
         add_resources(self.resources, lambda: self.twin_services.store)
-        self.registry = ToolRegistry(Probe(settings.environment.get("PATH")), phase=settings.phase)
+        probe = Probe(settings.environment.get("PATH"))
+        self.registry = ToolRegistry(probe, phase=settings.phase, make_source=self._make_source)
         self.engine = ExecutionEngine(self.registry)
         self.scopes = ClientScopes()
-        self._register_adapters()
+        self._registered = self._adapters()
+        self._registered.register_all(self.registry)
         self._paths = PathJudge(self.workspace)
         validate = Validate(ArgumentJudge(), self._paths)
         self._policy = Policy.of(settings)
@@ -128,34 +127,35 @@ class App:
             execute_with(self.engine),
         )
         self._client_ready = False
-        for problem in (*settings.problems, self.workspace_note):
+        for problem in (*settings.problems, self.workspace_note, self.config_note):
             if problem:
                 is_of_hold = problem.startswith("METAFORGE_APPROVAL_")
                 logs.event("approval_hold_env_invalid" if is_of_hold else "setting_ignored", "warning", problem=problem)
 
     # -- adapters ------------------------------------------------------------------------------------------------
 
-    def _register_adapters(self) -> None:
-        for adapter_id in CATALOG:
-            if not self._wanted(adapter_id):
-                continue
-            try:
-                manifest = _shipped_manifest(adapter_id)
-            except (OSError, ValueError, KeyError) as fault:
-                self.registry.drop_adapter(adapter_id, f"its manifest cannot be read: {fault}", _REINSTALL)
-                continue
-            self.registry.add_source(self._source(manifest))
-        self._register_foreign_adapters()
+    def _adapters(self) -> Adapters:
+        """Return what registers adapters; the file of their configurations is read where there is one."""
+        configs = {}
+        path = self.settings.config_path
+        passed_over = self.workspace / "metaforge.toml"
+        self.config_note = (
+            f"{passed_over} is not read, since agents may write there: METAFORGE_CONFIG names the file to use"
+            if passed_over != path and passed_over.is_file()
+            else ""
+        )
+        if path is not None:
+            from metaforge.tools.config import load_configs
 
-    def _wanted(self, adapter_id: str) -> bool:
-        settings = self.settings
-        if adapter_id in ALWAYS:
-            return True
-        if not settings.adapter_enabled.get(adapter_id, True):
-            return False
-        if adapter_id in OPTIONAL:
-            return settings.fixtures
-        return not settings.adapters or adapter_id in settings.adapters
+            configs = load_configs(path)
+        sources = Sources(self.settings, self.workspace, self.blobs, self.registry.probe, configs)
+        return Adapters(self.settings, sources, configs, self._local_source, self.home / "cache" / "adapters")
+
+    async def _make_source(self, adapter_id: str, config: "AdapterConfig") -> ToolSource:
+        return await self._registered.make(adapter_id, config)
+
+    def _local_source(self, manifest: AdapterManifest) -> ToolSource:
+        return LocalSource(manifest, make=self._maker(manifest))
 
     def _service_rules(self) -> "ServiceJudge | None":
         """Return what judges the worker of server-driven runs, where one has a key."""
@@ -168,19 +168,6 @@ class App:
         if settings.gateway_url:
             return ServiceJudge(GatewayRuns(settings.gateway_url, settings.gateway_key or settings.api_key))
         return ServiceJudge(StoreRuns(lambda: self.twin_services.store))
-
-    def _source(self, manifest: AdapterManifest, *python_paths: Path) -> ToolSource:
-        if manifest.in_process:
-            return LocalSource(manifest, make=self._maker(manifest))
-        if url := self.settings.adapter_url.get(manifest.adapter_id):
-            from metaforge.engine.remote import RemoteSource
-
-            elsewhere = manifest.elsewhere()
-            return RemoteSource(elsewhere, url, blobs=self.blobs, workspace=self.workspace, settings=self.settings)
-        launcher = ProcessLauncher(manifest, self.settings, self.workspace, python_paths)
-        return ProcessSource(
-            manifest, self.settings, self.workspace, self.blobs, self.registry.probe, launcher=launcher
-        )
 
     def _maker(self, manifest: AdapterManifest, services: "TwinServices | None" = None) -> Any:
         """Return what makes an in-process adapter, at its first call, with the part of the server that it needs."""
@@ -291,25 +278,6 @@ class App:
             engine=self.engine, catalogue=self.registry,
         )  # fmt: skip
 
-    def _register_foreign_adapters(self) -> None:
-        """Register adapters that other packages bring; a broken one is told, and the server starts all the same."""
-        from metaforge.registry.discovery import discover
-
-        known = set(CATALOG)
-        for found in discover(self.home / "cache" / "adapters"):
-            known.add(found.adapter_id)
-            if found.adapter_id in CATALOG or not self._wanted(found.adapter_id):
-                continue
-            if found.manifest is None:
-                self.registry.drop_adapter(found.adapter_id, found.problem)
-            else:
-                outside = (found.folder,) if found.folder else ()
-                self.registry.add_source(self._source(AdapterManifest.from_json(found.manifest), *outside))
-        for name in self.settings.adapters:
-            if name not in known and name != "none":
-                there = ", ".join(sorted(known - OPTIONAL))
-                self.registry.drop_adapter(name, f"there is no adapter {name}; there are: {there}")
-
     # -- what a transport asks -----------------------------------------------------------------------------------
 
     def ready_line(self) -> str:
@@ -383,6 +351,7 @@ class App:
         problems = [
             *self.settings.problems,
             self.workspace_note,
+            self.config_note,
             *self.recorder.problems(),
             spans.problem(),
             *self.blobs.problems(),
@@ -427,11 +396,6 @@ class App:
         self.blobs.close()
         spans.shutdown()
         self.database.close()
-
-
-def _shipped_manifest(adapter_id: str) -> AdapterManifest:
-    path = Path(__file__).parent / "adapters" / adapter_id / "manifest.json"
-    return AdapterManifest.from_json(orjson.loads(path.read_bytes()))
 
 
 def _client_row(client: ClientInfo) -> dict[str, Any]:

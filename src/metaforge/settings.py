@@ -85,6 +85,13 @@ class Settings:
     adapters: tuple[str, ...] = _doc(
         "METAFORGE_ADAPTERS", "Adapters to load, separated by commas. Default: all.", (), _names
     )
+    config: Path | None = _doc(
+        "METAFORGE_CONFIG",
+        "File with a table [adapters.<id>] for each adapter that runs elsewhere or under other limits. "
+        "Default: METAFORGE_HOME/metaforge.toml, where there is one.",
+        None,
+        Path,
+    )
     phase: int = _doc("METAFORGE_PHASE", "Tools of a later phase are not listed.", 2, _between(0, 9, int))
     fixtures: bool = _doc(
         "METAFORGE_FIXTURES",
@@ -337,6 +344,23 @@ class Settings:
         import platformdirs
 
         return Path(platformdirs.user_data_dir("metaforge"))
+
+    @property
+    def config_path(self) -> Path | None:
+        """METAFORGE_CONFIG, or `metaforge.toml` in METAFORGE_HOME where there is one.
+
+        None is looked for in the workspace: what agents may write there must not decide where their calls go.
+
+        Raises:
+            BadSetting: METAFORGE_CONFIG names no file.
+        """
+        if self.config is None:
+            usual = self.home_path / "metaforge.toml"
+            return usual if usual.is_file() else None
+        chosen = self.config.expanduser().resolve()
+        if not chosen.is_file():
+            raise BadSetting(f"METAFORGE_CONFIG={self.config} is refused: there is no such file")
+        return chosen
 
     def workspace_path(self, *, over_stdio: bool) -> tuple[Path, str]:
         """Return the workspace and a sentence when it is not the one that was asked for.

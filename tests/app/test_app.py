@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metaforge import app as room
+from metaforge.adapters import registering as room
 from metaforge.app import App
 from metaforge.settings import BadSetting, Settings
 

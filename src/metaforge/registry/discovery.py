@@ -40,7 +40,7 @@ def discover(cache: Path) -> list[Discovered]:
         cache: folder for the cached answer; made when there is something to keep.
     """
     found = _entry_points(cache)
-    return [_with_manifest(adapter_id, target, cache) for adapter_id, target in sorted(found.items())]
+    return [find_manifest(adapter_id, target, cache) for adapter_id, target in sorted(found.items())]
 
 
 def _entry_points(cache: Path) -> dict[str, str]:
@@ -72,7 +72,12 @@ def _path_stamp() -> str:
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
-def _with_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
+def find_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
+    """Return the adapter at `module:Class`, its manifest made anew when its module has changed.
+
+    Args:
+        cache: folder for manifests.
+    """
     module = target.partition(":")[0]
     try:
         spec = importlib.util.find_spec(module)

@@ -1,7 +1,7 @@
 """`ToolRegistry`: the catalogue of tools, where each comes from and whether it can run here."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HEALTH_SECONDS = 3.0
 """How long one adapter may take to answer a health check."""
 
-SourceFactory = Callable[[str, "AdapterConfig"], ToolSource]
+SourceFactory = Callable[[str, "AdapterConfig"], Awaitable[ToolSource]]
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,18 @@ class ToolRegistry:
         """Register an adapter by its configuration and discover its tools.
 
         Raises:
-            ToolUnavailable: the adapter cannot be reached, or this registry cannot make one.
+            ToolUnavailable: it is registered already, cannot be reached, or this registry cannot make one.
         """
+        if adapter_id in self._sources:
+            raise ToolUnavailable(f"{adapter_id} is registered already", reason="registered already")
         if self._make_source is None:
             raise ToolUnavailable(f"this registry cannot make {adapter_id}: it was given no source factory")
-        self.add_source(self._make_source(adapter_id, config))
+        source = await self._make_source(adapter_id, config)
+        if adapter_id in self._sources:
+            await source.close()
+            raise ToolUnavailable(f"{adapter_id} was registered meanwhile", reason="registered already")
+        self.add_source(source)
+        self._dropped.pop(adapter_id, None)
 
     # -- asking --------------------------------------------------------------------------------------------------
 
