@@ -34,6 +34,7 @@ RUN_PAGES = (
     "docs/tutorial.md",
     "docs/tutorial-twin.md",
     "docs/adapter-howto.md",
+    "docs/adapters.md",
     "docs/access.md",
     "docs/spice.md",
     "docs/gateway.md",
