@@ -37,6 +37,7 @@ RUN_PAGES = (
     "docs/adapters.md",
     "docs/access.md",
     "docs/spice.md",
+    "docs/approvals.md",
     "docs/gateway.md",
     "docs/ledger.md",
     "docs/dashboard.md",

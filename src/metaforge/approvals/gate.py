@@ -160,6 +160,9 @@ class Gate:
         waiting = self._waiting(await self._open(request), client, asking)
         _log_held(waiting, asking)
         self._announce(waiting.entry)
+        if client is None:
+            entry, url = waiting.entry, self._settings.dashboard_url
+            call.progress(0.0, outcomes.waiting_message(entry.request, waiting.route, url))
         if client is not None and asking.inline and client.comes_back:
             self._park(waiting)
             raise self._sent_away(waiting.entry, client)
