@@ -102,3 +102,15 @@ async def test_the_end_of_the_server_ends_the_streams(served) -> None:
         assert await stream.ends()
     async with followed(served) as stream:
         assert await stream.ends()
+
+
+async def test_a_reader_is_let_go_when_what_let_it_in_is_no_longer_good(served) -> None:
+    assert [event async for event in served.gateway.feed.events(0)] == [b"retry: 1000\n\n"]
+
+
+async def test_more_readers_than_the_server_takes_are_sent_away(served, monkeypatch) -> None:
+    monkeypatch.setattr("metaforge.web.feed.MAX_READERS", 1)
+    async with followed(served) as stream:
+        await stream.event()
+        refused = await served.get("/v1/approvals/events", 503)
+        assert refused["detail"]["error_type"] == "unavailable"

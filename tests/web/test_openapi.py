@@ -16,7 +16,7 @@ from metaforge.approvals.model import Kind, Route
 from metaforge.settings import Settings
 
 EXAMPLES = os.environ.get("METAFORGE_FUZZ_EXAMPLES", "2")
-"""How many requests are made up for each operation and phase; 40 take two minutes. Asked for, they differ every time."""
+"""How many requests are made up for each operation and phase; 40 take two minutes. Others each time, if asked for."""
 SEED = [] if "METAFORGE_FUZZ_EXAMPLES" in os.environ else ["--seed", "20"]
 LIMIT_SECONDS = 60 + 30 * int(EXAMPLES)
 

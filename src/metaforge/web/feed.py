@@ -1,6 +1,7 @@
 """Live news of the ledger: one watcher for any number of pages, and nothing at all while nobody looks."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,6 +17,7 @@ KEEP_ALIVE_SECONDS = 15.0
 RETRY_SECONDS = 2.0
 MAX_PENDING = 1000
 """Waiting entries that are told apart; of more, the latest are."""
+MAX_READERS = 500
 MAX_UNREAD = 256
 """Events that a reader has not taken: one that is this far behind is ended, comes again and reads the list anew."""
 
@@ -43,8 +45,18 @@ class Feed:
         """Whether anybody reads, so that the ledger is looked at."""
         return self._watching is not None
 
-    async def events(self) -> AsyncIterator[bytes]:
-        """Yield encoded events until the reader leaves or the server ends."""
+    @property
+    def is_full(self) -> bool:
+        """Whether no more readers are taken."""
+        return len(self._readers) >= MAX_READERS
+
+    async def events(self, limit_seconds: float = math.inf) -> AsyncIterator[bytes]:
+        """Yield encoded events until the reader leaves or the server ends.
+
+        Args:
+            limit_seconds: how long the reader may listen: as long as what let it in is good.
+        """
+        ends = time.monotonic() + limit_seconds
         queue: Queue = asyncio.Queue()
         self._readers.add(queue)
         try:
@@ -56,9 +68,9 @@ class Feed:
                 self._watching = asyncio.create_task(self._watch())
             elif self._pending is not None:
                 queue.put_nowait(_count(self._pending))
-            while True:
+            while (left := ends - time.monotonic()) > 0:
                 try:
-                    event = await asyncio.wait_for(queue.get(), KEEP_ALIVE_SECONDS)
+                    event = await asyncio.wait_for(queue.get(), min(left, KEEP_ALIVE_SECONDS))
                 except TimeoutError:
                     event = b": still here\n\n"
                 if event is None:

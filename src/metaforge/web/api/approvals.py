@@ -1,17 +1,20 @@
 """`/v1/approvals`: whatever waits for a person, in one list, with its live news."""
 
+import time
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from metaforge.approvals.faults import UnknownApproval
 from metaforge.approvals.model import Entry
 from metaforge.web.api.approval_item import PREFIX, ApprovalItem, Looking, item_of
 from metaforge.web.api.parameters import MAX_LIMIT, NAME, Filter, JsonObject, Plain, Served
-from metaforge.web.identity import Asking, Deciding
+from metaforge.web.feed import Feed
+from metaforge.web.identity import Asking, Deciding, identity_of
 
 router = APIRouter(tags=["approvals"], prefix="/approvals")
 _MAX_SCANNED = 2000
@@ -113,7 +116,11 @@ async def follow_approvals(request: Request, nothing: Annotated[Filter, Query()]
     ended, as `GET /v1/approvals/{id}` does.
     """
     headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no", "content-encoding": "identity"}
-    return StreamingResponse(request.app.state.feed.events(), media_type="text/event-stream", headers=headers)
+    feed: Feed = request.app.state.feed
+    if feed.is_full:
+        raise HTTPException(503, "As many follow approvals already as this server takes: ask again later")
+    events = feed.events(identity_of(request).expires_at - time.time())
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
 @router.get("/{item_id}")
