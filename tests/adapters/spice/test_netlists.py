@@ -168,6 +168,38 @@ async def test_cards_that_are_not_run_are_told(spice: Any) -> None:
     assert answer["data"]["results"]["v(out)"]["final"] == pytest.approx(5)
 
 
+async def test_the_letters_of_other_programs_are_read_as_meant(spice: Any) -> None:
+    text = "µ of another age\nV1 a 0 1\nR1 a b 1k\nR2 b 0 10\xb5\nR3 b 0 1\xa0\n.backanno\n.end\n"
+    for name, content in (("old.cir", text.encode("latin-1", "replace")), ("new.cir", text.encode())):
+        (spice.workspace / name).write_bytes(content)
+        data = await spice.data("op", netlist_path=name, output_path=f"{name}.raw")
+        assert data["results"]["v(b)"]["final"] == pytest.approx(1e-5 / (1 + 1e-5) / 1000, rel=0.001)
+
+
+async def test_a_node_name_that_spice_would_split_is_refused(spice: Any) -> None:
+    fault = await spice.refused("op", "old KiCad\nV1 a 0 1\nR1 a Net-(R1-Pad1) 1k\nR2 Net-(R1-Pad1) 0 1k\n.end\n")
+    assert fault.data["kind"] == "bad_node_name"
+    assert "Net-_R1-Pad1_" in fault.data["fix"]
+
+
+@pytest.mark.parametrize(
+    ("source", "start", "stop", "step", "at", "volts", "words"),
+    [
+        ("temp", -40, 120, 40, 40, 0.5 / (0.5 + 1 + 13e-3), "at 40 C"),
+        ("R1", "1k", "5k", "1k", 2000, 1 / 5, "at 2 kohm"),
+        ("V1", 0, 10, 1, 3, 1.0, "at 3 V"),
+    ],
+)
+async def test_temperature_and_resistors_can_be_swept_too(
+    spice: Any, source: str, start: Any, stop: Any, step: Any, at: float, volts: float, words: str
+) -> None:
+    netlist = "sweeps\nV1 a 0 1\nR1 a b 1k tc=0.001\nR2 b 0 500\n.end\n"
+    params = {"source": source, "start": start, "stop": stop, "step": step}
+    answer = await spice.call("dc", netlist, params=params, at=[at], probes=["b"])
+    assert answer["data"]["values_at"][0]["value"] == pytest.approx(volts, rel=0.001)
+    assert words in answer["summary"]
+
+
 async def test_a_choice_within_the_netlist_is_left_to_ngspice(spice: Any) -> None:
     netlist = "choice\n.param heavy=1\nV1 a 0 1\n.if (heavy > 0.5)\nR1 a 0 1k\n.else\nR1 a 0 2k\n.endif\n.end\n"
     data = await spice.data("op", netlist)

@@ -42,6 +42,8 @@ class Card:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PLAIN = str.maketrans({"\u00b5": "u", "\u03bc": "u", "\u00a0": " ", "\u2212": "-"})
+"""Micro signs, the blank that does not break and the long minus: not every version of ngspice reads them."""
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _COMMENT_INSIDE = re.compile(r"\s\$\s.*|\s\$$|;.*|\s//.*")
 MAX_LINE_CHARACTERS = 2_000_000
@@ -55,8 +57,11 @@ def decode(content: bytes, name: str) -> str:
     """
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise BadNetlist(f"{name} is UTF-16 text", fix="save it as plain ASCII or UTF-8")
-    text = content.decode("utf-8-sig", "surrogateescape").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_PLAIN)
     if (odd := _CONTROL.search(text)) is not None:
         line = text.count("\n", 0, odd.start()) + 1
         raise BadNetlist(

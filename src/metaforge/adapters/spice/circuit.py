@@ -195,6 +195,14 @@ def _positional(words: Iterable[str]) -> list[str]:
 def _refuse_short(card: Card) -> None:
     words = card.words
     letter = words[0][0].lower()
+    named = words[1:3] if letter in "rcldqmjvix" else []
+    if odd := next((word for word in named if "(" in word or ")" in word), ""):
+        raise BadNetlist(
+            f"Node name {odd} holds a parenthesis, where SPICE splits it into two nodes",
+            kind="bad_node_name",
+            where=card.where(),
+            fix=f"rename it, for instance to {re.sub(r'[()]', '_', odd)}; newer KiCad does so when it exports",
+        )
     least = _LEAST_WORDS.get(letter, 2)
     joined = re.sub(r"\s*=\s*", "=", card.text).split()
     if len(joined) < least:

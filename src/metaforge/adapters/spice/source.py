@@ -23,6 +23,8 @@ KEPT = frozenset({
 })  # fmt: skip
 """Directives that describe the circuit: they reach ngspice as they are."""
 ANALYSES = frozenset({".op", ".dc", ".ac", ".tran", ".noise", ".pz", ".tf"})
+IGNORED = frozenset({".backanno"})
+"""What other simulators write for themselves."""
 OTHER_ANALYSES = frozenset({".sens", ".disto", ".sp", ".pss", ".hb", ".four", ".fft"})
 OUTPUTS = frozenset({".print", ".plot", ".save", ".probe", ".meas", ".measure", ".width"})
 _INCLUDES = frozenset({".include", ".inc", ".incl"})
@@ -94,6 +96,8 @@ def read_netlist(text: str, name: str, folder: Path, workspace: Path) -> Netlist
             outputs.append(card)
         elif word in OTHER_ANALYSES:
             dropped.append(f"{word} is not run here ({card.where()})")
+        elif word in IGNORED:
+            continue
         elif word == ".title":
             title = card.text.partition(" ")[2] or title
         else:

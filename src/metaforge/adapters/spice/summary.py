@@ -11,6 +11,9 @@ from metaforge.adapters.spice.vectors import Vector
 from metaforge.formats.spice_raw import Plot
 
 _SHOWN = 3
+_SCALE_UNITS = {
+    "frequency": "Hz", "time": "s", "v-sweep": "V", "i-sweep": "A", "temp-sweep": "C", "res-sweep": "ohm",
+}  # fmt: skip
 
 
 def measure(plot: Plot, vectors: list[Vector], kind: str) -> tuple[dict[str, Measured], list[str]]:
@@ -102,7 +105,7 @@ def _db(value: float | None) -> str:
 
 def _reading_text(reading: Reading, answer: SimulationAnswer) -> str:
     unit = answer.results[reading.vector].unit
-    place = engineering(reading.at, {"frequency": "Hz", "time": "s"}.get(answer.scale, ""))
+    place = engineering(reading.at, _SCALE_UNITS.get(answer.scale, ""))
     if reading.mag_db is not None:
         return f"{reading.vector} at {place}: {_db(reading.mag_db)} dB, {reading.phase_deg:.4g} deg"
     return f"{reading.vector} at {place}: {engineering(reading.value or 0.0, unit)}"
