@@ -1,7 +1,7 @@
 """What a page shows of an entry: its arguments without secrets, what it would change, and how it came to its state."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ def shown_entry(entry: Entry) -> ShownEntry:
         arguments=arguments,
         hidden=arguments != dict(asked.arguments),
         edited=edited,
-        edits=[field_row(each) for each in differences(arguments, edited)] if edited is not None else (),
+        edits=field_rows(differences(arguments, edited)) if edited is not None else (),
         changes=_changes(_mapping(change.get("now")), _mapping(change.get("after"))),
         warnings=[str(each) for each in change.get("warnings") or ()],
         pictures=[each for each in change.get("pictures") or () if isinstance(each, str)],
@@ -102,7 +102,7 @@ def _changes(now: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     told = []
     for subject in [*now, *(each for each in after if each not in now)]:
         before, then = now.get(subject), after.get(subject)
-        fields = [field_row(each) for each in differences(_facts(before), _facts(then))]
+        fields = field_rows(differences(_facts(before), _facts(then)))
         shapes = [
             (f"{label} {facts.get('ref') or ''}".strip(), str(facts["content_hash"]))
             for label, facts in (("Now", _facts(before)), ("After", _facts(then)))
@@ -131,22 +131,39 @@ def word_of(state: State) -> str:
     return WORDS.get(state, spoken(state))
 
 
-def field_row(change: FieldChange) -> dict[str, Any]:
-    """Return a difference as a template wants it: path, what, and the texts of both sides."""
+def field_rows(changes: Iterable[FieldChange]) -> list[dict[str, Any]]:
+    """Return differences as a template wants them: single values before those inside lists, which are many."""
+    return [_field_row(each) for each in sorted(changes, key=lambda each: each.path.count("["))]
+
+
+def _field_row(change: FieldChange) -> dict[str, Any]:
+    before, after = _texts(change.before, change.after)
     return {
         "path": change.path,
         "what": change.what,
-        "before": None if change.before is ABSENT else _text(change.before),
-        "after": None if change.after is ABSENT else _text(change.after),
+        "before": before,
+        "after": after,
         "lines": change.text_lines() if change.is_text else None,
     }
 
 
-def _text(value: Any) -> str:
+def _texts(before: Any, after: Any) -> tuple[str | None, str | None]:
+    """Return both sides as texts; numbers to seven digits where that is enough to tell them apart."""
+    short = _rounded(before), _rounded(after)
+    if short[0] != short[1]:
+        return short
+    return _text(before), _text(after)
+
+
+def _rounded(value: Any) -> str | None:
+    return f"{value:.7g}" if isinstance(value, float) else _text(value)
+
+
+def _text(value: Any) -> str | None:
+    if value is ABSENT:
+        return None
     if isinstance(value, str):
         return f"{value[:_DIGEST_CHARS]}…" if _DIGEST.fullmatch(value) else value
-    if isinstance(value, float) and value == float(f"{value:.15g}"):
-        return f"{value:.15g}"
     return pretty(value)
 
 

@@ -11,7 +11,7 @@ from metaforge.twin.model import Node
 from metaforge.twin.requirements import words
 from metaforge.twin.trace import Edge, Thread, thread_for
 from metaforge.twin.view import View
-from metaforge.web.pages.approval_view import SHAPES, field_row
+from metaforge.web.pages.approval_view import SHAPES, field_rows
 from metaforge.web.pages.projects import project_of
 from metaforge.web.pages.site import Site
 from metaforge.web.pages.words import spoken
@@ -67,7 +67,7 @@ class ItemPages:
 
         told = await self._services.read(look, project_id=project_id)
         before, after = told["before"], told["after"]
-        fields = [field_row(each) for each in diff_nodes(before, after)]
+        fields = field_rows(diff_nodes(before, after))
         shapes = [(each.ref, str(each.body["content_hash"])) for each in (before, after)
                   if each.body.get("format") in SHAPES and each.body.get("content_hash")]  # fmt: skip
         values = told | {

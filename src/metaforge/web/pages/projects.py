@@ -13,7 +13,7 @@ from metaforge.twin.model import ChangeEntry, Project
 from metaforge.twin.overview import brief, list_projects
 from metaforge.twin.unknown import unknown_project
 from metaforge.twin.view import View
-from metaforge.web.pages.approval_view import field_row
+from metaforge.web.pages.approval_view import field_rows
 from metaforge.web.pages.paging import Part, part_of
 from metaforge.web.pages.site import Site
 from metaforge.web.services import Services
@@ -87,7 +87,7 @@ class ProjectPages:
             return {"project": project, "names": [*names, NOW], "diff": diff}
 
         told = await self._services.read(look, project_id=project_id)
-        items = [{"item": item, "fields": [field_row(each) for each in item.fields]} for item in told["diff"].items]
+        items = [{"item": item, "fields": field_rows(item.fields)} for item in told["diff"].items]
         values = told | {"title": f"{told['project'].name}: compare", "section": "projects", "items": items}
         return await self._site.page(request, "compare.html", values)
 
