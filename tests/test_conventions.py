@@ -35,6 +35,7 @@ DOCUMENTED = {
     "limit", "k",
     # A circuit's results are volts, amperes or ohms: the unit stands beside each.
     "final", "final_imag", "min", "max", "value", "at", "mean", "rms", "peak_to_peak", "waveform_data",
+    "measurements",
     "mag_db_final", "mag_db_min", "mag_db_max", "phase_deg_final",
     # SPICE's own names of what an analysis sweeps: seconds, hertz, or whatever the source gives.
     "start", "stop", "step", "max_step", "fstart", "fstop", "points", "max_points", "quality_factor",

@@ -32,36 +32,16 @@ class Reading:
     phase_deg: float | None = None
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Corners are at half power, -3.0103 dB from passband_db; settling is to 2 % of the step."""
-
-    kind: str
-    passband_db: float | None = None
-    corner_hz: float | None = None
-    lower_corner_hz: float | None = None
-    upper_corner_hz: float | None = None
-    center_hz: float | None = None
-    bandwidth_hz: float | None = None
-    quality_factor: float | None = None
-    peak_db: float | None = None
-    peak_hz: float | None = None
-    unity_gain_hz: float | None = None
-    phase_at_unity_deg: float | None = None
-    mean: float | None = None
-    rms: float | None = None
-    peak_to_peak: float | None = None
-    rise_time_seconds: float | None = None
-    fall_time_seconds: float | None = None
-    overshoot_percent: float | None = None
-    settling_time_seconds: float | None = None
-    frequency_hz: float | None = None
-    duty_ratio: float | None = None
+Measured = dict[str, float | str]
+"""`kind`, and what was measured by its name and unit: `corner_hz`, `overshoot_percent` ... A schema of all the names
+would cost every listing more than it tells: a result shows those it has."""
 
 
 @dataclass(frozen=True)
 class SimulationAnswer:
-    """waveform_data has one list per name, all over the scale, thinned to max_points."""
+    """measurements: kind, passband_db, corner_hz (half power, -3.0103 dB), center_hz, bandwidth_hz, unity_gain_hz ...;
+    overshoot_percent, rise_time_seconds, settling_time_seconds (2 %), frequency_hz, mean, rms ... waveform_data: one
+    list per name over the scale."""
 
     analysis: str
     """The card that was run."""

@@ -55,7 +55,7 @@ def _marks(answer: SimulationAnswer) -> list[Mark]:
     """Mark the corners that were measured, and the points that were asked for."""
     marks: list[Mark] = []
     for name, measured in list((answer.measurements or {}).items())[:8]:
-        for where in (measured.corner_hz, measured.lower_corner_hz, measured.upper_corner_hz):
+        for where in (measured.get("corner_hz"), measured.get("lower_corner_hz"), measured.get("upper_corner_hz")):
             if where is not None and len(marks) < 3:
-                marks.append(Mark(where, f"{name} -3.01 dB at {engineering(where, 'Hz')}"))
+                marks.append(Mark(float(where), f"{name} -3.01 dB at {engineering(float(where), 'Hz')}"))
     return marks

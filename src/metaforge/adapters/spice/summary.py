@@ -39,19 +39,19 @@ def _response(plot: Plot, vector: Vector) -> tuple[Measured | None, str]:
     if response is None:
         return None, ""
     band, center = response.bandwidth_hz, response.center_hz
-    return Measured(
+    return _told(
         response.kind,
         passband_db=decibels(response.passband_db),
-        corner_hz=_number(response.corner_hz),
-        lower_corner_hz=_number(response.lower_corner_hz),
-        upper_corner_hz=_number(response.upper_corner_hz),
-        center_hz=_number(center),
-        bandwidth_hz=_number(band),
-        quality_factor=_number(center / band if center and band else None),
+        corner_hz=response.corner_hz,
+        lower_corner_hz=response.lower_corner_hz,
+        upper_corner_hz=response.upper_corner_hz,
+        center_hz=center,
+        bandwidth_hz=band,
+        quality_factor=center / band if center and band else None,
         peak_db=decibels(response.peak_db),
-        peak_hz=_number(response.peak_hz),
-        unity_gain_hz=_number(response.unity_gain_hz),
-        phase_at_unity_deg=_number(response.phase_at_unity_deg),
+        peak_hz=response.peak_hz,
+        unity_gain_hz=response.unity_gain_hz,
+        phase_at_unity_deg=response.phase_at_unity_deg,
     ), response.doubt
 
 
@@ -60,22 +60,13 @@ def _waveform(plot: Plot, vector: Vector) -> Measured | None:
     if told is None:
         return None
     kind = "oscillation" if told.frequency_hz else "step" if told.settling_time_seconds is not None else "waveform"
-    return Measured(
-        kind,
-        mean=_number(told.mean),
-        rms=_number(told.rms),
-        peak_to_peak=_number(told.peak_to_peak),
-        rise_time_seconds=_number(told.rise_time_seconds),
-        fall_time_seconds=_number(told.fall_time_seconds),
-        overshoot_percent=_number(told.overshoot_percent),
-        settling_time_seconds=_number(told.settling_time_seconds),
-        frequency_hz=_number(told.frequency_hz),
-        duty_ratio=_number(told.duty_ratio),
-    )
+    return _told(kind, **vars(told))
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else rounded(value, 6)
+def _told(kind: str, **measured: float | None) -> Measured:
+    """Return what there is, to six digits."""
+    found = {name: rounded(value, 6) for name, value in measured.items() if value is not None and np.isfinite(value)}
+    return {"kind": kind, **found}
 
 
 def summarise(answer: SimulationAnswer, warnings: list[str]) -> str:
@@ -113,27 +104,29 @@ def _reading_text(reading: Reading, answer: SimulationAnswer) -> str:
 
 def _measured_text(name: str, answer: SimulationAnswer) -> str:
     measured = (answer.measurements or {})[name]
-    if measured.corner_hz is not None:
+    kind = measured["kind"]
+    value = {key: float(number) for key, number in measured.items() if key != "kind"}
+    if "corner_hz" in value:
         return (
-            f"{name} is a {measured.kind}, {_db(measured.passband_db)} dB in its pass band, corner (half power, "
-            f"-3.01 dB) at {engineering(measured.corner_hz, 'Hz')}."
+            f"{name} is a {kind}, {_db(value['passband_db'])} dB in its pass band, corner (half power, -3.01 dB) at "
+            f"{engineering(value['corner_hz'], 'Hz')}."
         )
-    if measured.kind in ("band-pass", "band-stop") and measured.center_hz:
+    if kind in ("band-pass", "band-stop") and "center_hz" in value:
         return (
-            f"{name} is a {measured.kind} from {engineering(measured.lower_corner_hz or 0, 'Hz')} to "
-            f"{engineering(measured.upper_corner_hz or 0, 'Hz')} (half power), peak {_db(measured.peak_db)} dB at "
-            f"{engineering(measured.peak_hz or 0, 'Hz')}."
+            f"{name} is a {kind} from {engineering(value['lower_corner_hz'], 'Hz')} to "
+            f"{engineering(value['upper_corner_hz'], 'Hz')} (half power), peak {_db(value['peak_db'])} dB at "
+            f"{engineering(value['peak_hz'], 'Hz')}."
         )
     unit = answer.results[name].unit
-    if measured.settling_time_seconds is not None:
+    if "settling_time_seconds" in value:
         return (
             f"{name} steps to {engineering(answer.results[name].final or 0.0, unit)}, overshoot "
-            f"{measured.overshoot_percent:.3g} %, settled to 2 % in {engineering(measured.settling_time_seconds, 's')}."
+            f"{value['overshoot_percent']:.3g} %, settled to 2 % in {engineering(value['settling_time_seconds'], 's')}."
         )
-    if measured.frequency_hz is not None:
+    if "frequency_hz" in value:
         return (
-            f"{name} repeats at {engineering(measured.frequency_hz, 'Hz')}, peak to peak "
-            f"{engineering(measured.peak_to_peak or 0.0, unit)}, mean {engineering(measured.mean or 0.0, unit)}."
+            f"{name} repeats at {engineering(value['frequency_hz'], 'Hz')}, peak to peak "
+            f"{engineering(value['peak_to_peak'], unit)}, mean {engineering(value['mean'], unit)}."
         )
     return ""
 
