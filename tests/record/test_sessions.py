@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from metaforge.record.call_record import CallRecord
+from metaforge.record.queries import CallLog
 from metaforge.record.recorder import Recorder
 from metaforge.store.blobs import BlobStore
 from metaforge.store.database import Database
@@ -92,3 +93,19 @@ def test_calls_outside_sessions_are_no_events(recorder: Recorder, twin: TwinStor
     assert recorder.flush(30)
     with twin.read() as view:
         assert view.transaction.value("select count(*) from session_events") == 0
+
+
+def test_calls_of_a_session_are_read_in_parts_in_its_order(
+    database: Database, recorder: Recorder, twin: TwinStore, make: Make
+) -> None:
+    caller = Caller("anna", client_name="codex", session_id="c1")
+    with twin.change(author="anna") as change:
+        started = change.start_session("mechanical", "design").session_id
+    for number in range(3):
+        recorder.append(make(f"c{number}", caller=caller, work_session_id=started))
+    recorder.append(make("other", caller=caller))
+    log = CallLog(database, recorder)
+
+    assert [call.call_id for call in log.calls_of_session(started, 2)] == ["c0", "c1"]
+    assert [call.call_id for call in log.calls_of_session(started, 2, 2)] == ["c2"]
+    assert log.calls_of_session("") == []

@@ -19,7 +19,7 @@ from metaforge.web.services import Services
 from metaforge.web.shield import Shield
 
 PREFIX = "/v1"
-EXPIRE_SECONDS = 5.0
+EXPIRE_SECONDS = 10.0
 """How often entries are looked for that nobody waits for any more."""
 _ROUTERS = (approvals.router, tool_approvals.router, projects.router, items.router, sessions.router, calls.router)
 _EVERYBODY = Approver("", False, "dashboard")

@@ -110,3 +110,22 @@ def test_each_client_connection_has_its_own_latest_session(twin: TwinStore) -> N
         assert sessions.latest_of_client(view, "c1") == second
         assert sessions.latest_of_client(view, "c2") == other
         assert sessions.latest_of_client(view, "c3") is None
+
+
+def test_sessions_are_listed_in_parts_by_project_and_standing(twin: TwinStore, project_id: str) -> None:
+    with twin.change(author="agent", project_id=project_id) as change:
+        first, second = (change.start_session("mechanical", "design", title=title) for title in ("one", "two"))
+        change.complete_session(first.session_id, "completed")
+    with twin.change(author="agent") as change:
+        third = change.start_session("electrical", "layout")
+
+    def listed(*asked: object) -> tuple[list[str], int]:
+        with twin.read() as view:
+            found, total = sessions.listed(view, *asked)  # type: ignore[arg-type]
+        return [each.session_id for each in found], total
+
+    assert listed("", "", 2, 0) == ([third.session_id, second.session_id], 3)
+    assert listed("", "", 2, 2) == ([first.session_id], 3)
+    assert listed(project_id, "", 10, 0) == ([second.session_id, first.session_id], 2)
+    assert listed(project_id, "completed", 10, 0) == ([first.session_id], 1)
+    assert listed("", "failed", 10, 0) == ([], 0)
