@@ -161,6 +161,20 @@ async def test_arguments_that_cannot_be_used_are_told_and_kept_to_be_mended(site
     assert 'id="edit-details" open' in answer.text
 
 
+async def test_edits_that_the_tool_does_not_take_are_told_before_anything_is_decided(site):
+    entry = site.hold(arguments={"name": "Arm"})
+    typed = {"decision": "edit", "arguments": '{"name": "Arm", "descripton": "Six axes"}'}
+    answer = await site.post(f"/approvals/{entry.approval_id}", typed, 422)
+    assert "descripton: is not an argument" in answer.text
+    assert site.services.ledger.get(entry.approval_id).state is State.AWAITING
+
+
+async def test_edits_for_a_tool_of_another_server_are_left_to_it(site):
+    entry = site.hold(tool_id="elsewhere.make", arguments={"name": "Arm"})
+    await site.post(f"/approvals/{entry.approval_id}", {"decision": "edit", "arguments": '{"nome": "Arm"}'})
+    assert site.services.ledger.get(entry.approval_id).arguments == {"nome": "Arm"}
+
+
 async def test_edited_arguments_are_another_call_and_are_shown_beside_the_asked_ones(site):
     entry = site.hold(arguments={"name": "Arm", "api_key": "s3cret"})
     edited = '{"name": "Leg", "api_key": "[redacted]"}'

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from metaforge.core.errors import InvalidArguments
 from metaforge.twin.overview import list_projects
 from metaforge.web.pages.approval_list import PAGE_COUNT, Filter, list_entries
 from metaforge.web.pages.approval_view import shown_entry
+from metaforge.web.pages.edits import Edits
 from metaforge.web.pages.forms import read_form
 from metaforge.web.pages.people import Forbidden, People
 from metaforge.web.pages.site import Site, see_other
@@ -30,6 +30,7 @@ class ApprovalPages:
         self._services = services
         self._site = site
         self._people = people
+        self._edits = Edits(services.catalogue)
 
     async def listed(self, request: Request) -> Response:
         """Show entries of one status, a page at a time."""
@@ -63,7 +64,7 @@ class ApprovalPages:
         text = form.get("arguments", "")
         entry = await asyncio.to_thread(self._services.ledger.get, approval_id)
         try:
-            arguments = _edited(text) if decision == "edit" else None
+            arguments = self._edits.read(text, entry) if decision == "edit" else None
             if decision not in ("approve", "edit", "reject"):
                 raise InvalidArguments(f"{decision[:40]!r} is no answer: choose approve or reject")
             if decision == "reject" and not reason:
@@ -105,25 +106,6 @@ def _approval_id(request: Request) -> str:
     """Return the ledger's id; the API calls the same entry `tool:` and that id."""
     approval_id: str = request.path_params["approval_id"]
     return approval_id.removeprefix("tool:")
-
-
-def _edited(text: str) -> dict[str, Any]:
-    """Return the arguments somebody typed.
-
-    Raises:
-        InvalidArguments: they are no JSON object; the message says where.
-    """
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as fault:
-        raise InvalidArguments(
-            f"The arguments are no JSON: {fault.msg}, line {fault.lineno}, column {fault.colno}"
-        ) from None
-    except RecursionError:
-        raise InvalidArguments("The arguments are nested too deeply") from None
-    if not isinstance(found, dict):
-        raise InvalidArguments("The arguments must be an object: { ... }")
-    return found
 
 
 def _version(*parts: Any) -> str:
