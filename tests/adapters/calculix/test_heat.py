@@ -62,6 +62,49 @@ async def test_a_quenched_slab_follows_fouriers_series(calculix: Any, block: Cal
     assert 10 < len(data["history"]) <= 52
 
 
+BAR_CONDITIONS = [
+    {"X0": {"temperature_c": 25.0}, "X1": {"power_w": 20.0}},
+    {"X0": 25, "X1": {"node_set": "X1", "power_w": 20.0}},
+    {"heat_source_node_set": "X1", "power_dissipation_w": 20.0, "sink_node_set": "X0", "sink_temp_c": 25.0},
+]
+
+
+@pytest.mark.parametrize("conditions", BAR_CONDITIONS)
+async def test_conditions_by_place_are_loads(calculix: Any, block: Callable[..., str], conditions: dict) -> None:
+    mesh = calculix.write("bar.inp", block((10, 1, 2), (200, 10, 20)))
+    data = await calculix.data("run_thermal", mesh_file=mesh, material=MATERIAL, boundary_conditions=conditions)
+    assert data["max_temperature_c"] == pytest.approx(25 + 20 * 0.2 / (CONDUCTIVITY * 2e-4), rel=1e-4)
+    assert data["min_temperature_c"] == pytest.approx(25)
+
+
+async def test_conditions_name_faces_of_a_part(calculix: Any, step_box: Callable[..., Path]) -> None:
+    shutil.copy(step_box("slab", (0, 0, 0, 50, 20, 20)), calculix.workspace / "slab.step")
+    data = await calculix.data(
+        "run_thermal", step_file="slab.step", material=MATERIAL, element_size_mm=8,
+        boundary_conditions={"-x": {"heat_flux_w_m2": 2000}, "+x": {"film_w_m2k": 100, "ambient_c": 30}},
+    )  # fmt: skip
+    assert data["min_temperature_c"] == pytest.approx(50, rel=1e-4)
+    assert data["max_temperature_c"] == pytest.approx(50 + 2000 * 0.05 / CONDUCTIVITY, rel=1e-4)
+
+
+async def test_conditions_that_are_none_are_all_named(calculix: Any, block: Callable[..., str], refused: Any) -> None:
+    mesh = calculix.write("bar.inp", block((2, 1, 1), (20, 10, 10)))
+    with pytest.raises(refused) as caught:
+        await calculix.data(
+            "run_thermal", mesh_file=mesh, material="copper",
+            boundary_conditions={
+                "X0": "cold", "X1": {"temperature_k": 300}, "sink_node_set": "X0", "sink_temp_c": "warm",
+            },
+        )  # fmt: skip
+    told = str(caught.value)
+    for part in ("X0: is no condition", "boundary_conditions.X1: ", "temperature_k", "temperature_c Input should"):
+        assert part in told
+    with pytest.raises(refused, match="sink_temp_c needs sink_node_set"):
+        await calculix.data(
+            "run_thermal", mesh_file=mesh, material="copper", boundary_conditions={"sink_temp_c": 20}
+        )  # fmt: skip
+
+
 async def test_run_fea_computes_steady_heat_too(calculix: Any, block: Callable[..., str]) -> None:
     mesh = calculix.write("bar.inp", block((4, 1, 1), (40, 10, 10)))
     data = await calculix.data(

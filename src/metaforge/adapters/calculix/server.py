@@ -1,10 +1,11 @@
 """The CalculiX adapter: four tools. Nothing heavy is imported until a tool runs."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from metaforge import __version__
+from metaforge.adapters.calculix import shorthand
 from metaforge.adapters.calculix.answers import ExtractedResults, FeaAnswer, MeshVerdict, ThermalAnswer
 from metaforge.adapters.calculix.arguments import HeatLoad, Load, MaterialChoice, Positive, Support, Vector
 from metaforge.core.errors import InvalidArguments
@@ -102,8 +103,8 @@ class CalculixServer(McpToolServer):
         ctx, path = job.ever_onward(ctx), job.input_path(step_file, mesh_file)
         outputs = job.Outputs.choose(output_path, path, load_case, overwrite=overwrite)
         one, by_set = _materials(material, materials)
-        all_supports = [*(supports or []), *_fixed(fixed_node_set)]
-        all_loads = [*(loads or []), *_forced(load_node_set, load_force_n)]
+        all_supports = [*(supports or []), *shorthand.fixed(fixed_node_set)]
+        all_loads = [*(loads or []), *shorthand.forced(load_node_set, load_force_n)]
         if job.is_cad(path):
             part = meshed.mesh_cad(path, ctx, one, by_set, element_size_mm)
         else:
@@ -150,6 +151,7 @@ class CalculixServer(McpToolServer):
         time_step_seconds: Positive | None = None,
         initial_temperature_c: float = 20.0,
         element_size_mm: Positive | None = None,
+        boundary_conditions: dict[str, Any] | None = None,
         picture: bool = False,
         output_path: OutputPath | None = None,
         overwrite: bool = False,
@@ -174,6 +176,7 @@ class CalculixServer(McpToolServer):
             time_step_seconds: fixed step; default duration / 50.
             initial_temperature_c: of the whole part, for a transient.
             element_size_mm: edge length for a STEP file.
+            boundary_conditions: older form of loads, by face or node set: {"top": {"temperature_c": 20}}.
             picture: draw the temperatures as PNG.
             output_path: .frd file; deck and picture get the same name.
             overwrite: replace existing result files.
@@ -184,8 +187,8 @@ class CalculixServer(McpToolServer):
         one, by_set = _materials(material, materials)
         all_loads = [
             *(loads or []),
-            *_heated(heat_source_node_set, power_dissipation_w),
-            *_sunk(sink_node_set, sink_temp_c),
+            *shorthand.heated(heat_source_node_set, power_dissipation_w),
+            *shorthand.sunk(sink_node_set, sink_temp_c),
         ]
         if job.is_cad(path):
             part = meshed.mesh_cad(path, ctx, one, by_set, element_size_mm)
@@ -198,6 +201,10 @@ class CalculixServer(McpToolServer):
                 )
             part = meshed.mesh_from_deck(source, one, by_set, mechanical=False)
             part.warnings.extend(_size_ignored(element_size_mm))
+        if boundary_conditions is not None:
+            from metaforge.adapters.calculix.heat_conditions import read_conditions
+
+            all_loads += read_conditions(boundary_conditions, part.mesh.node_sets)
         request = thermal.ThermalRequest(
             all_loads, analysis_mode, duration_seconds, time_step_seconds, initial_temperature_c, picture,
             job.Outputs.choose(output_path, path, analysis_mode, overwrite=overwrite),
@@ -257,35 +264,10 @@ def _materials(
     return resolve_material(material), by_set
 
 
-def _fixed(node_set: str | None) -> list[Support]:
-    return [Support(node_set=node_set)] if node_set else []
-
-
-def _forced(node_set: str | None, force_n: Vector | None) -> list[Load]:
-    _refuse_half("load_node_set", node_set, "load_force_n", force_n)
-    return [Load(node_set=node_set, force_n=force_n)] if node_set and force_n is not None else []
-
-
-def _heated(node_set: str | None, power_w: float | None) -> list[HeatLoad]:
-    _refuse_half("heat_source_node_set", node_set, "power_dissipation_w", power_w)
-    return [HeatLoad(node_set=node_set, power_w=power_w)] if node_set and power_w is not None else []
-
-
-def _sunk(node_set: str | None, temperature_c: float | None) -> list[HeatLoad]:
-    _refuse_half("sink_node_set", node_set, "sink_temp_c", temperature_c)
-    return [HeatLoad(node_set=node_set, temperature_c=temperature_c)] if node_set and temperature_c is not None else []
-
-
 def _size_ignored(element_size_mm: float | None) -> list[str]:
     if element_size_mm is None:
         return []
     return [f"element_size_mm {element_size_mm:g} is not used: a mesh file keeps its own elements"]
-
-
-def _refuse_half(name: str, value: object, other_name: str, other: object) -> None:
-    if (value is None) != (other is None):
-        missing, given = (name, other_name) if value is None else (other_name, name)
-        raise InvalidArguments(f"{given} needs {missing}", fields={missing: "required with " + given})
 
 
 def _refuse_beside_deck(*given: object) -> None:
