@@ -11,6 +11,8 @@ from metaforge.tools.manifest import Need
 
 _VERSION_SECONDS = 5.0
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
+_VERSION_OF = {"ngspice": re.compile(r"ngspice-(\d+(?:\.\d+)*)")}
+"""Where a version is told otherwise than as numbers with dots."""
 _VERSION_ARGUMENTS = {"ccx": ("-v",), "bwrap": ("--version",), "ngspice": ("--version",)}
 
 
@@ -84,7 +86,7 @@ class Probe:
             return Finding(need, False, location, problem=f"{location} gave no version within {_VERSION_SECONDS:g} s")
         except OSError as fault:
             return Finding(need, False, location, problem=f"{location} does not run: {fault.strerror or fault}")
-        version = _VERSION.search(ran.stdout + ran.stderr)
+        version = _VERSION_OF.get(need.name, _VERSION).search(ran.stdout + ran.stderr)
         if version is None:
             return Finding(need, False, location, problem=f"{location} printed no version")
         return Finding(need, True, location, version[1])
