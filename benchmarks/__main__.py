@@ -31,6 +31,7 @@ BENCHMARKS = {
     "twin_writes": "revision writes from eight processes, and memory over many",
     "twin_read": "a node of the design record, read over HTTP",
     "twin_projection": "the graph that Cypher queries run on",
+    "twin_matrix": "the trace matrix of a large project",
     "twin_impact": "the impact of a change among 100,000 and 1,000,000 nodes",
 }
 

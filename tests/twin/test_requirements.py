@@ -6,8 +6,9 @@ import pytest
 
 from metaforge.core.errors import ToolError
 from metaforge.twin.expressions import Undetermined
+from metaforge.twin.judging import judge
 from metaforge.twin.metrics import Metrics, value_in
-from metaforge.twin.requirements import checked, judge, words
+from metaforge.twin.requirements import checked, words
 
 MEASURED = {
     "mass_kg": 0.12,

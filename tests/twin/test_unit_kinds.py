@@ -2,8 +2,9 @@
 
 import pytest
 
+from metaforge.twin.judging import judge
 from metaforge.twin.metrics import Metrics
-from metaforge.twin.requirements import checked, judge
+from metaforge.twin.requirements import checked
 from metaforge.twin.unit_kinds import wrong_kinds
 
 PART = Metrics({"mass_kg": 0.12, "wall": {"value": 3, "unit": "mm"}, "gap_mm": 0.0}, "CAD-X@1")

@@ -12,11 +12,12 @@ from metaforge.core.errors import ToolError
 from metaforge.record.call_record import CallRecord
 from metaforge.record.queries import FileUse
 from metaforge.twin.evaluation import is_replaced
+from metaforge.twin.judging import judge, metrics_of
 from metaforge.twin.links import LinkType, requirement_entry
 from metaforge.twin.metrics import Metrics
 from metaforge.twin.model import Node
 from metaforge.twin.pinning import CONSTRAINT_SET, WORK_PRODUCTS, Pinned, link_to, pin_all
-from metaforge.twin.requirements import judge, metrics_of, words
+from metaforge.twin.requirements import words
 
 if TYPE_CHECKING:
     from metaforge.twin.change import Change

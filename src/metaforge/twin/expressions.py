@@ -163,6 +163,11 @@ def names(tree: Tree) -> Iterator[str]:
         yield from names(part)
 
 
+def compare(operator: str, left: float, right: float) -> bool:
+    """Whether two numbers in one unit compare so."""
+    return _COMPARE[operator](left, right)
+
+
 def comparisons(tree: Tree) -> Iterator[Comparison]:
     """Yield the comparisons that a condition is made of."""
     if isinstance(tree, Comparison):

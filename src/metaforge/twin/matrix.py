@@ -1,11 +1,10 @@
 """The trace matrix: every current requirement against what verifies it, and what nobody has answered yet."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metaforge.twin.evaluation import Finding, evaluate, products_of
+from metaforge.twin.evaluation import Finding, RequirementFindings, evaluate, products_of
 from metaforge.twin.links import LinkType, live
 from metaforge.twin.model import Node
 from metaforge.twin.requirements import current_sets, words
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from metaforge.twin.view import View
 
 ANSWERED_KINDS = ("stakeholder_need", "objective")
+MAX_VERIFICATIONS = 50
+"""Verifications of one requirement that are told; those that do not pass come first where there are more."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Row:
     verifications: tuple[Verification, ...]
     status: Status
     why: str
+    judged_count: int = 0
+    """Work products that have a value for it."""
+    open_on: tuple[str, ...] = ()
+    """Work products on which it is not shown to hold, KEY@n: the first of them where there are very many."""
+    open_count: int = 0
 
     @property
     def ref(self) -> str:
@@ -37,11 +43,25 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        return {
+        shown = self.shown_verifications()
+        row: dict[str, Any] = {
             "requirement": self.ref, "demand": self.demand, "severity": self.severity, "status": self.status,
             "why": self.why, "answers": list(self.answers), "verification_method": self.method,
-            "verifications": [each.as_json() for each in self.verifications],
+            "verifications": [each.as_json() for each in shown],
         }  # fmt: skip
+        if len(shown) < len(self.verifications) or self.judged_count > MAX_VERIFICATIONS:
+            row |= {"judged_count": self.judged_count, "open_count": self.open_count}
+        return row
+
+    def shown_verifications(self) -> tuple[Verification, ...]:
+        """Return those that are told: all where they are few, else first what does not pass."""
+        if len(self.verifications) <= MAX_VERIFICATIONS:
+            return self.verifications
+        worst_first = sorted(self.verifications, key=lambda each: _ORDER[each.says])
+        return tuple(worst_first[:MAX_VERIFICATIONS])
+
+
+_ORDER = {Status.FAIL: 0, Status.STALE: 1, Status.UNCERTAIN: 2, Status.NO_DATA: 3, Status.PASS: 4}
 
 
 @dataclass(frozen=True)
@@ -88,31 +108,43 @@ class Matrix:
 def matrix(view: "View") -> Matrix:
     """Return the trace matrix of the reader's project, as it stands for this reader."""
     sets = current_sets(view)
-    findings: dict[str, list[Finding]] = defaultdict(list)
-    for finding in evaluate(view, products_of(view), sets).findings if sets else ():
-        findings[finding.requirement_ref].append(finding)
-    rows: list[Row] = []
+    found = {each.ref: each for each in evaluate(view, products_of(view), sets).requirements} if sets else {}
     records = Records(view, sets)
-    for node in sets:
-        for entry in node.body.get("constraints") or ():
-            name = str(entry["name"])
-            rows.append(_row(node, entry, records, findings[f"{node.ref}#{name}"]))
+    rows = [
+        _row(node, entry, records, found[f"{node.ref}#{entry['name']}"])
+        for node in sets
+        for entry in node.body.get("constraints") or ()
+    ]
     gaps = [Gap(row.ref, "requirement", row.demand, "nothing verifies it, and no verification is planned")
             for row in rows if not row.verifications]  # fmt: skip
     return Matrix(view.reader.project_id, view.seq(view.reader.project_id), tuple(rows), (*_unanswered(view), *gaps))
 
 
-def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: Sequence[Finding]) -> Row:
+def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: RequirementFindings) -> Row:
     name = str(entry["name"])
     said = records.verifications(node, entry)
     known = {each.ref for each in said if each.standing is Standing.CURRENT}
-    found = [*said, *_judged(findings, known)]
-    status, why = _status(found, findings)
+    kept = [finding for status in ("fail", "no_data", "pass") for finding in findings.kept[status]]
+    found = [*said, *_judged(kept, known)]
+    status, why = _status(found, kept)
     method = str(entry.get("verification_method") or entry.get("expected_evidence") or "")
+    open_on = _open_on(found, kept)
+    counts = findings.counts
     return Row(
         node.ref, name, words(entry), str(entry.get("severity") or "error"), method,
-        records.answers(node, name), tuple(found), status, why,
+        records.answers(node, name), tuple(found), status, why, counts["pass"] + counts["fail"], open_on,
+        max(counts["fail"] + counts["no_data"], len(open_on)) if open_on else 0,
     )  # fmt: skip
+
+
+def _open_on(found: Iterable[Verification], kept: Iterable[Finding]) -> tuple[str, ...]:
+    products = {
+        each.work_product for each in kept if each.work_product and each.judgement.status in ("fail", "no_data")
+    }
+    for each in found:
+        if each.says is Status.FAIL and each.standing is Standing.CURRENT:
+            products.update(each.against)
+    return tuple(sorted(products))
 
 
 def _judged(findings: Iterable[Finding], known: set[str]) -> Iterable[Verification]:
@@ -152,7 +184,7 @@ def _status(found: Sequence[Verification], findings: Sequence[Finding]) -> tuple
     return Status.NO_DATA, "verification is planned, not done" if found else reason
 
 
-def _unanswered(view: "View") -> Iterable[Gap]:
+def _unanswered(view: "View") -> Iterator[Gap]:
     """Needs and objectives that no current requirement or other entity was derived for."""
     condition, values = live(view.reader.run_id)
     types = (LinkType.IMPLEMENTS, LinkType.DERIVES_FROM, LinkType.SATISFIES)

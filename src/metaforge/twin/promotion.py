@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import ToolError
 from metaforge.twin.evidence import support_of
+from metaforge.twin.judging import Judgement, judge
 from metaforge.twin.links import LinkType, doubts, requirement_entry
 from metaforge.twin.metrics import Metrics
 from metaforge.twin.model import Node
 from metaforge.twin.pinning import Pinned, pin
-from metaforge.twin.requirements import Judgement, judge
 
 if TYPE_CHECKING:
     from metaforge.twin.change import Change

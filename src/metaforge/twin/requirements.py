@@ -1,15 +1,12 @@
-"""Requirements of a constraint set: how one is written, whether it can be judged, and the judgement of one value."""
+"""Requirements of a constraint set: how one is written, and whether it says enough to be judged."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import ToolError
 from metaforge.twin import expressions
-from metaforge.twin.expressions import Undetermined
-from metaforge.twin.metrics import Metric, Metrics, value_in
 from metaforge.twin.pinning import CONSTRAINT_SET
-from metaforge.twin.quantities import Quantity, dimension_words, read_unit, split_name
+from metaforge.twin.quantities import Quantity, read_unit, split_name
 from metaforge.twin.quantity_text import find_quantities
 
 if TYPE_CHECKING:
@@ -21,23 +18,6 @@ _TYPED = ("metric", "operator", "limit")
 _EXPECTED = ("acceptance_criteria", "verification_method", "expected_evidence")
 _TEXTS = ("name", "message", *_EXPECTED)
 MAX_NAME_CHARS = 200
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What one requirement says of one set of values.
-
-    `status` is pass, fail or no_data. `actual` and `limit` are in `unit`; `margin_ratio` is the distance to the limit
-    as a share of the limit, negative where it is violated.
-    """
-
-    status: str
-    reason: str = ""
-    source: str = ""
-    actual: float | None = None
-    limit: float | None = None
-    unit: str = ""
-    margin_ratio: float | None = None
 
 
 def checked(entries: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -115,87 +95,6 @@ def _check(entry: dict[str, Any]) -> list[str]:
             fix=f"Give the limit in a unit of the same kind as {told}" if told else "Give the limit without a unit",
         )  # fmt: skip
     return [] if told is not None or "unit" in entry else ["unit"]
-
-
-def judge(entry: Mapping[str, Any], sources: list[Metrics]) -> Judgement:
-    """Judge one requirement by values.
-
-    Args:
-        entry: as recorded.
-        sources: where values are looked for, the first that has one counts.
-    """
-    try:
-        if "expression" in entry:
-            return _judge_expression(entry["expression"], sources)
-        if "metric" in entry:
-            return _judge_limit(entry, sources)
-    except Undetermined as fault:
-        return Judgement("no_data", str(fault))
-    return Judgement("no_data", "it is a text, to be judged by inspection")
-
-
-def _judge_limit(entry: Mapping[str, Any], sources: list[Metrics]) -> Judgement:
-    name, told = split_name(entry["metric"])
-    unit_text = entry.get("unit") or told or ""
-    unit = read_unit(unit_text)
-    limit = Quantity.of(entry["limit"], unit_text)
-    actual, metric, source = _measured(entry["metric"], name, told, sources)
-    if not actual.same_kind(limit):
-        raise Undetermined(
-            f"{metric.path} of {source.source} is {dimension_words(actual.dimension)}, "
-            f"the limit {dimension_words(limit.dimension)}"
-        )
-    operator = entry["operator"]
-    met = expressions.holds(
-        expressions.Comparison(expressions.Number(actual), ((operator, expressions.Number(limit)),)), _no_names
-    )
-    shown, bound = actual.in_unit(unit), float(entry["limit"])
-    return Judgement(
-        "pass" if met else "fail", source=source.source, actual=shown, limit=bound, unit=unit_text,
-        margin_ratio=_margin(operator, shown, bound), reason=f"{metric.path} of {source.source}",
-    )  # fmt: skip
-
-
-def _measured(metric: str, name: str, told: str | None, sources: list[Metrics]) -> tuple[Quantity, Metric, Metrics]:
-    """A limit has its unit beside it, so a unit at the end of the metric's name only helps to find it."""
-    for candidate in (metric, name) if told is not None else (metric,):
-        for source in sources:
-            if found := source.find(candidate):
-                given = Quantity.of(found.number, told) if found.unit is None and told else found.quantity
-                return given, found, source
-    raise Undetermined(f"no value of {metric}")
-
-
-def _judge_expression(text: str, sources: list[Metrics]) -> Judgement:
-    used: dict[str, Metrics] = {}
-
-    def look_up(name: str) -> Quantity:
-        found, _, source = value_in(sources, name)
-        used[name] = source
-        return found
-
-    met = expressions.holds(expressions.parse(text), look_up)
-    where = sorted({source.source for source in used.values()})
-    reason = ", ".join(f"{name} of {source.source}" for name, source in used.items())
-    return Judgement("pass" if met else "fail", reason=reason, source=", ".join(where))
-
-
-def _no_names(name: str) -> Quantity:
-    raise Undetermined(f"no value of {name}")
-
-
-def _margin(operator: str, actual: float, limit: float) -> float | None:
-    if operator not in ("<=", "<", ">=", ">"):
-        return None
-    distance = limit - actual if operator in ("<=", "<") else actual - limit
-    return distance / abs(limit) if limit else None
-
-
-def metrics_of(entry: Mapping[str, Any]) -> set[str]:
-    """Return the names of the metrics that a requirement speaks of."""
-    if "expression" in entry:
-        return set(expressions.names(expressions.parse(entry["expression"])))
-    return {entry["metric"]} if "metric" in entry else set()
 
 
 def stated_quantities(sets: Iterable["Node"]) -> list[Quantity]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metaforge.twin import expressions
-from metaforge.twin.evaluation import Sources
+from metaforge.twin.evaluation import sources_of
 from metaforge.twin.expressions import DifferentKinds, Undetermined
 from metaforge.twin.metrics import Metrics, value_in
 from metaforge.twin.pinning import WORK_PRODUCTS
@@ -50,7 +50,7 @@ def latest_sources(view: "View", entries: Sequence[Mapping[str, Any]]) -> list[M
     products = {node.node_id: node for node in _named(view, named)}
     for kind in WORK_PRODUCTS:
         products |= {node.node_id: node for node in view.latest_nodes(kind, LATEST_COUNT)}
-    return [each for node in products.values() for each in Sources(view, node).all]
+    return [each for sources in sources_of(view, list(products.values())) for each in sources.all]
 
 
 def _named(view: "View", keys: set[str]) -> Iterator["Node"]:
@@ -81,7 +81,7 @@ def _in_expression(text: str, sources: Sequence[Metrics]) -> Iterator[str]:
 
     def look_up(name: str) -> Quantity:
         try:
-            quantity, metric, source = value_in(list(sources), name)
+            quantity, metric, source = value_in(sources, name)
         except Undetermined:
             units, _ = next(_kinds_of(name, ()), ((), ""))
             if len(units) != 1:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from metaforge.twin.judging import Judge, Judgement
 from metaforge.twin.links import REQUIREMENT, LinkType, Suspect, suspects
-from metaforge.twin.metrics import Metrics
+from metaforge.twin.metrics import Metrics, Plan
 from metaforge.twin.model import Link, Node
-from metaforge.twin.requirements import Judgement, judge
 from metaforge.twin.trace import current_revisions, replaced
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Records:
 
     def __init__(self, view: "View", sets: Sequence[Node]) -> None:
         self._view = view
+        self._plan = Plan()
+        self._answers: dict[str, list[tuple[str | None, str]]] = {}
         self._incoming: dict[str, list[Link]] = {
             node.subject: [
                 link
@@ -90,10 +92,10 @@ class Records:
         for suspect in suspects(view):
             self._suspects[suspect.source.node_id].append(suspect)
         linked = {link.source_node_id for links in self._incoming.values() for link in links}
-        self._outgoing = {node_id: view.links(node_id, direction="outgoing") for node_id in linked}
+        self._outgoing = view.links_from(sorted(linked))
         cited = {link.target_node_id for links in self._outgoing.values() for link in links
                  if link.type == LinkType.CITES}  # fmt: skip
-        self._outgoing |= {node_id: view.links(node_id, direction="outgoing") for node_id in cited - linked}
+        self._outgoing |= view.links_from(sorted(cited - linked))
         self._replaced = replaced(view, sorted(linked | cited))
         self._nodes = view.nodes(sorted(linked | cited))
         pinned = {link.target_node_id for links in self._outgoing.values() for link in links}
@@ -103,35 +105,40 @@ class Records:
 
     def answers(self, node: Node, name: str) -> tuple[str, ...]:
         """Return what a requirement says it implements, KEY@n."""
-        links = [link for link in self._view.links(node.node_id, direction="outgoing", type=LinkType.IMPLEMENTS)
-                 if link.body.get(REQUIREMENT) in (None, name)]  # fmt: skip
-        targets = self._view.nodes([link.target_node_id for link in links])
-        return tuple(sorted({target.ref for target in targets.values()}))
+        if node.node_id not in self._answers:
+            links = self._view.links(node.node_id, direction="outgoing", type=LinkType.IMPLEMENTS)
+            targets = self._view.nodes([link.target_node_id for link in links])
+            self._answers[node.node_id] = [
+                (link.body.get(REQUIREMENT), targets[link.target_node_id].ref)
+                for link in links
+                if link.target_node_id in targets
+            ]
+        return tuple(sorted({ref for named, ref in self._answers[node.node_id] if named in (None, name)}))
 
     def verifications(self, node: Node, entry: Mapping[str, Any]) -> list[Verification]:
         """Return what records say about one requirement, the oldest first."""
-        name = str(entry["name"])
+        name, judge = str(entry["name"]), Judge(entry)
         found: dict[str, Verification] = {}
         for link in self._incoming[node.subject]:
             source = self._nodes.get(link.source_node_id)
             if source is None or source.node_id in self._replaced or link.body.get(REQUIREMENT, name) != name:
                 continue
-            made = self._verification(source, link, entry, name)
+            made = self._verification(source, link, judge, name)
             before = found.get(source.node_id)
             if made is not None and (before is None or made.says is Status.FAIL or before.says is Status.UNCERTAIN):
                 found[source.node_id] = made
         return list(found.values())
 
-    def _verification(self, source: Node, link: Link, entry: Mapping[str, Any], name: str) -> Verification | None:
+    def _verification(self, source: Node, link: Link, judge: Judge, name: str) -> Verification | None:
         if source.kind == "verification_case":
             return Verification(source.node_id, "verification_case", source.name, Status.UNCERTAIN, Standing.CURRENT,
                                 "planned")  # fmt: skip
         if link.type not in _SPEAKING:
             return None
         if source.kind == "claim":
-            says, why, judged = self._claimed(source, entry)
+            says, why, judged = self._claimed(source, judge)
         else:
-            judged = judge(entry, [Metrics(source.body.get("result") or {}, f"evidence {source.node_id}")])
+            judged = judge([self._values_of(source)])
             if link.type == LinkType.VALID_AGAINST and judged.status == "no_data":
                 return None  # it was made with this requirement and says nothing about it
             said = self._said(source, link, judged, named=REQUIREMENT in link.body)
@@ -143,6 +150,9 @@ class Records:
             source.node_id, source.kind, source.name, says, standing, doubt or why, self._against(source.node_id),
             judged.actual if judged else None, judged.unit if judged else "", judged.margin_ratio if judged else None,
         )  # fmt: skip
+
+    def _values_of(self, evidence: Node) -> Metrics:
+        return Metrics(evidence.body.get("result") or {}, f"evidence {evidence.node_id}", self._plan)
 
     def _said(self, source: Node, link: Link, judged: Judgement, *, named: bool) -> tuple[Status, str] | None:
         """What evidence says of a requirement: its numbers first, its word where the requirement is a text."""
@@ -160,7 +170,7 @@ class Records:
             return Status.UNCERTAIN, judged.reason
         return Status.PASS, judged.reason if judged.status == "pass" else "by inspection"
 
-    def _claimed(self, claim: Node, entry: Mapping[str, Any]) -> tuple[Status, str, Judgement | None]:
+    def _claimed(self, claim: Node, judge: Judge) -> tuple[Status, str, Judgement | None]:
         if claim.body.get("claim_type", LinkType.SATISFIES) != LinkType.SATISFIES:
             return Status.UNCERTAIN, f"it claims {claim.body['claim_type']}", None
         if claim.body.get("status") != "supported":
@@ -170,7 +180,7 @@ class Records:
             evidence = self._nodes.get(link.target_node_id)
             if link.type != LinkType.CITES or evidence is None or evidence.node_id in self._replaced:
                 continue
-            told = judge(entry, [Metrics(evidence.body.get("result") or {}, f"evidence {evidence.node_id}")])
+            told = judge([self._values_of(evidence)])
             if told.status == "fail":
                 return Status.FAIL, told.reason, told
             judged = told if told.status == "pass" or judged is None else judged

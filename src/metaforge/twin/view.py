@@ -230,6 +230,20 @@ class View:
         found = self.transaction.rows(query, *values, self.reader.run_id, type, type, *bound)
         return [rows.link_of(row) for row in found]
 
+    def links_from(self, node_ids: Sequence[str]) -> dict[str, list[Link]]:
+        """Return the outgoing links of each of some nodes, the oldest first."""
+        found: dict[str, list[Link]] = {node_id: [] for node_id in node_ids}
+        for start in range(0, len(node_ids), 500):
+            part = node_ids[start : start + 500]
+            query = (
+                f"select {rows.LINK_COLUMNS} from links where source_node_id in ({', '.join('?' * len(part))}) "
+                "and change_set in ('', ?) order by created_at, link_id"
+            )
+            for row in self.transaction.rows(query, *part, self.reader.run_id):
+                link = rows.link_of(row)
+                found[link.source_node_id].append(link)
+        return found
+
     def link(self, link_id: str) -> Link:
         """Return one link.
 

@@ -178,3 +178,10 @@ def test_what_need_not_hold_blocks_no_release(design):
 def test_an_unknown_gate_is_told_with_those_there_are(design):
     with pytest.raises(Exception, match="no gate 'supsect'"), design.view() as view:
         check_gates(view, ["supsect"])
+
+
+def test_evidence_does_not_hide_what_was_measured_of_the_part_itself(design):
+    design.requirements(MASS)
+    design.part(0.5)
+    design.evidence({"mass_kg": 0.3}, ("CS-BRACKET#mass",))
+    assert standing(design) == {"mass": "fail"}

@@ -101,3 +101,14 @@ async def test_errors_say_what_there_is(client, tool, arguments, fix):
     with pytest.raises(MetaForgeError) as caught:
         await client(tool, **arguments)
     assert fix in str(getattr(caught.value, "fix", "")) + caught.value.message + str(caught.value.data)
+
+
+async def test_a_long_matrix_is_read_page_by_page(client):
+    entries = [{"name": f"r{number}", "acceptance_criteria": "seen"} for number in range(205)]
+    with client.design.change() as change:
+        change.define("constraint_set", "Long", {"constraints": entries})
+    first = await client("trace_matrix", status=["no_data"])
+    rest = await client("trace_matrix", status=["no_data"], offset=200)
+    names = [row["requirement"] for row in first["requirements"] + rest["requirements"]]
+    assert (len(first["requirements"]), len(rest["requirements"]), len(set(names))) == (200, 5, 205)
+    assert len(rest["uncovered"]) == 5

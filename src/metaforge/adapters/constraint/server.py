@@ -64,7 +64,7 @@ class ConstraintTools(ToolGroup):
         answer = ValidationAnswer(
             found.passed, found.verdict, [each.as_json() for each in found.violations],
             [each.as_json() for each in found.warnings], [each.as_json() for each in found.skipped],
-            found.evaluated_count, len(found.skipped), elapsed_ms(started),
+            found.evaluated_count, found.skipped_count, elapsed_ms(started),
         )  # fmt: skip
         return Answer(answer, found.summary(), warnings=found.caveats())
 

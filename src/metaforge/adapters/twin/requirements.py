@@ -155,7 +155,7 @@ class Requirements(ToolGroup):
 def violations_of(found: Evaluation) -> ViolationsAnswer:
     """Return an evaluation as tools answer it."""
     return ViolationsAnswer(
-        found.passed, found.verdict, found.evaluated_count, len(found.skipped),
+        found.passed, found.verdict, found.evaluated_count, found.skipped_count,
         [each.as_json() for each in found.violations], [each.as_json() for each in found.warnings],
         [each.as_json() for each in found.skipped],
     )  # fmt: skip

@@ -233,29 +233,38 @@ class Tracing(ToolGroup):
         search_hint="requirement status, coverage, unverified, stale evidence, suspect links",
     )  # fmt: skip
     async def trace_matrix(
-        self, ctx: Invocation, project_id: str | None = None, status: list[StatusName] | None = None
+        self,
+        ctx: Invocation,
+        project_id: str | None = None,
+        status: list[StatusName] | None = None,
+        offset: Annotated[int, Field(ge=0)] = 0,
     ) -> Answer[MatrixAnswer]:
         """Read how every requirement stands, what verifies it, what nothing answers, and every suspect link.
 
         Args:
             project_id: Another project than the opened one.
             status: Only requirements that stand so.
+            offset: Entries of each list to pass over.
         """
         found, doubtful = await self.services.read(
             ctx, lambda view: (matrix(view), suspects(view)), project_id=project_id
         )
         rows = [row for row in found.rows if not status or row.status in status]
+        page = slice(offset, offset + MAX_ROWS)
         suspect = [
             {"link_id": each.link.link_id, "type": each.link.type, "pinned_ref": each.pinned_ref, "why": each.why}
             | {"source": node_row(each.source)}
-            for each in doubtful[:MAX_ROWS]
+            for each in doubtful[page]
         ]
         answer = MatrixAnswer(
-            len(found.rows), found.counts(), [row.as_json() for row in rows[:MAX_ROWS]],
-            [gap.as_json() for gap in found.uncovered[:MAX_ROWS]], suspect, found.seq,
+            len(found.rows), found.counts(), [row.as_json() for row in rows[page]],
+            [gap.as_json() for gap in found.uncovered[page]], suspect, found.seq,
         )  # fmt: skip
         most = max(len(rows), len(found.uncovered), len(doubtful))
-        more = (f"Lists end after {MAX_ROWS} entries; the longest has {most}",) if most > MAX_ROWS else ()
+        more = (
+            (f"Lists end after {MAX_ROWS} entries and the longest has {most}: go on with offset={page.stop}",)
+            if most > page.stop else ()
+        )  # fmt: skip
         step = "Repeat what is suspect, or twin.review_link where it still holds" if doubtful else ""
         return Answer(
             answer, f"{_matrix_words(found)}; {counted(len(doubtful), 'suspect link')}.", warnings=more, next_step=step
