@@ -131,18 +131,21 @@ class Previewer:
 
 def _words(now: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Say in words what is written and what it replaces."""
-    told = []
-    for subject, facts in after.items():
-        before = now.get(subject)
-        ref = facts.get("ref", subject) if isinstance(facts, Mapping) else subject
-        name = f" {facts['name']!r}" if isinstance(facts, Mapping) and facts.get("name") else ""
-        if isinstance(facts, Mapping) and facts.get("deleted"):
-            told.append(f"delete {subject}{_named(before)}")
-        elif isinstance(before, Mapping):
-            told.append(f"write {ref}{name} in place of {before['ref']}" if "ref" in before else f"change {subject}")
-        else:
-            told.append(f"write {ref}{name}")
+    told = [_word(subject, now.get(subject), facts) for subject, facts in after.items()]
     return "; ".join(told[:6]) + (f"; and {len(told) - 6} more" if len(told) > 6 else "")
+
+
+def _word(subject: str, before: Any, facts: Any) -> str:
+    after = facts if isinstance(facts, Mapping) else {}
+    if after.get("deleted"):
+        return f"delete {subject}{_named(before)}"
+    if isinstance(before, Mapping):
+        if "ref" not in before:
+            return f"change {subject}"
+        return f"write {after.get('ref', subject)}{_named(after)} in place of {before['ref']}"
+    if subject.startswith("new "):
+        return f"add {subject.removeprefix('new ').partition(':')[0]}{_named(after)}"
+    return f"write {after.get('ref', subject)}{_named(after)}"
 
 
 def _named(facts: Any) -> str:
