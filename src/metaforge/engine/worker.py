@@ -138,7 +138,7 @@ class Worker:
     def _over_disk(self) -> MetaForgeError | None:
         if not self._disk_mb:
             return None
-        passed = disk.passes(str(self.box.output), self._disk_mb * _MIB)
+        passed = disk.passes(str(self.box.output), self._disk_mb * _MIB, self.box.processes())
         if not passed:
             return None
         return faults.over_disk(self._disk_mb) if passed == "bytes" else faults.too_many_files(disk.MAX_FILES)
