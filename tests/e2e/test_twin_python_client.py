@@ -16,8 +16,12 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 WRITES_COUNT = 12
-DECISIONS = {"twin.attempt_promotion", "twin.approve_engineering_entity"}
-"""Held for a person whoever calls: what a model sees of them here is the refusal."""
+DECISIONS = {
+    "twin.attempt_promotion",
+    "twin.approve_engineering_entity",
+    "twin.approve_engineering_change",
+}
+"""Held for a person whoever calls."""
 ERAS = {"handshake": "legacy", "stateless": "auto"}
 
 
