@@ -152,6 +152,24 @@ async def test_a_misspelled_node_shows_as_one_that_only_one_terminal_touches(spi
     assert any("connected to node outt" in warning for warning in await warnings_of(spice, "op", netlist))
 
 
+@pytest.mark.parametrize(
+    "elements",
+    [
+        "B1 out 0 V=v(ctrl)*2\nR2 out 0 1k\n",
+        "E1 out 0 value={v(ctrl)*2}\nR2 out 0 1k\n",
+        "E1 out 0 vol='2*v(ctrl)'\nR2 out 0 1k\n",
+        "E1 out 0 POLY(1) (ctrl,0) 0 2\nR2 out 0 1k\n",
+        "E1 out 0 ctrl 0 2\nR2 out 0 1k\n",
+        "G1 0 out cur='2m*v(ctrl)'\nR2 out 0 1k\n",
+        "X1 ctrl out twice\nR2 out 0 1k\n.subckt twice a b\nB1 b 0 V=2*v(a)\n.ends\n",
+        "M1 out ctrl 0 power\nR2 out vdd 1k\nV2 vdd 0 5\n.model power vdmos(vto=5)\n",
+        "X1 ring\nR2 ctrl 0 1\n.subckt ring\nR1 in 0 1\nR2 in 0 1\n.ends\n",
+    ],
+)
+async def test_ways_to_control_something_are_all_understood(spice: Any, elements: str) -> None:
+    assert await warnings_of(spice, "op", f"control\nV1 ctrl 0 1\n{elements}.end\n") == []
+
+
 async def test_an_ac_analysis_without_an_ac_source_is_refused(spice: Any) -> None:
     fault = await spice.refused("ac", "silent\nVin in 0 5\nR1 in 0 1k\n.end\n", params={"fstart": 1, "fstop": 1000})
     assert fault.data["kind"] == "no_ac_source"

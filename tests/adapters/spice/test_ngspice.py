@@ -87,7 +87,8 @@ def test_a_run_into_the_deadline_says_how_far_it_got(tmp_path: Path) -> None:
 
 def test_progress_is_the_share_of_the_time_that_was_reached(tmp_path: Path) -> None:
     told: list[tuple[float, str]] = []
-    outcome(tmp_path, recording("", raw(3), beats=1), told, stop_seconds=4e-3)
+    with pytest.raises(ToolError):
+        outcome(tmp_path, recording("", raw(3), beats=1), told, stop_seconds=4e-3)
     assert told == [(pytest.approx(0.1 + 0.8 * 0.5), "ngspice, 5 s, at 0.002 s of 0.004 s")]
 
 
@@ -115,6 +116,13 @@ def test_a_line_that_ngspice_quotes_is_told_by_its_place(tmp_path: Path) -> None
     with pytest.raises(ToolError, match="unknown parameter") as caught:
         outcome(tmp_path, recording(log, b"", exit_code=1), places={"x1.r1": "line 7: R1 a b 1k foo=3"})
     assert caught.value.where == "line 7: R1 a b 1k foo=3"
+
+
+def test_a_transient_that_ends_early_without_a_word_is_no_success(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="ended at 0.002 s of 0.004 s") as caught:
+        outcome(tmp_path, recording("", raw(3)), stop_seconds=4e-3)
+    assert caught.value.kind == "ended_early"
+    assert outcome(tmp_path, recording("", raw(3)), stop_seconds=2e-3).plots
 
 
 def test_a_number_that_is_not_finite_is_no_result(tmp_path: Path) -> None:

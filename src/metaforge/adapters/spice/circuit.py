@@ -7,6 +7,7 @@ element counts as connecting everything it touches: a fault is told only where t
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from metaforge.adapters.spice.cards import BadNetlist, Card
 from metaforge.adapters.spice.source import Netlist
@@ -20,8 +21,8 @@ _NODE_COUNTS = {
     "b": 2, "s": 4, "w": 2, "t": 4, "o": 4, "u": 3,
 }  # fmt: skip
 _LEAST_WORDS = {
-    "r": 4, "c": 4, "l": 4, "v": 3, "i": 3, "d": 4, "q": 5, "j": 5, "z": 5, "m": 6, "e": 5, "g": 5, "f": 5, "h": 5,
-    "b": 4, "s": 6, "w": 5, "t": 5, "o": 6, "u": 5, "k": 4, "x": 3, "y": 5,
+    "r": 4, "c": 4, "l": 4, "v": 3, "i": 3, "d": 4, "q": 5, "j": 5, "z": 5, "m": 5, "e": 4, "g": 4, "f": 5, "h": 5,
+    "b": 4, "s": 6, "w": 5, "t": 5, "o": 6, "u": 5, "k": 4, "x": 2, "y": 5,
 }  # fmt: skip
 """Words of the shortest line that can be complete, the name included."""
 _SHAPES = {
@@ -43,6 +44,7 @@ class Element:
         letter: what kind of element it is: `r`, `v` ...
         nodes: its terminals, in lower case; inner nodes of subcircuits as `x1.n`.
         senses: nodes it looks at without drawing current.
+        mentions: nodes that its expression names.
         words: its line.
         card: where it stands.
     """
@@ -53,6 +55,7 @@ class Element:
     senses: tuple[str, ...]
     words: tuple[str, ...]
     card: Card
+    mentions: tuple[str, ...] = ()
 
     @property
     def is_inner(self) -> bool:
@@ -104,14 +107,18 @@ class Circuit:
     top: Subcircuit
     unsure: str = ""
 
-    def nodes(self) -> set[str]:
-        """Return every node, ground as `0`."""
-        return {node for element in self.elements for node in (*element.nodes, *element.senses)}
+    @cached_property
+    def nodes(self) -> frozenset[str]:
+        """Every node, ground as `0`."""
+        return frozenset(node for element in self.elements for node in (*element.nodes, *element.senses))
+
+    @cached_property
+    def _by_name(self) -> dict[str, Element]:
+        return {element.name: element for element in self.elements}
 
     def named(self, name: str) -> Element | None:
         """Return the element of that name."""
-        wanted = name.lower()
-        return next((element for element in self.elements if element.name == wanted), None)
+        return self._by_name.get(name.lower())
 
     def sources(self) -> list[Element]:
         """Return the independent sources."""
@@ -241,7 +248,10 @@ class _Unfolding:
                 yield from self._instance(card, here, name, place, depth)
                 continue
             nodes, senses = terminals(words, here)
-            yield Element(name, letter, tuple(map(place, nodes)), tuple(map(place, senses)), tuple(words), card)
+            mentions = tuple(map(place, _mentioned(card.text))) if letter in "begrcl" else ()
+            yield Element(
+                name, letter, tuple(map(place, nodes)), tuple(map(place, senses)), tuple(words), card, mentions
+            )
 
     def _count_one(self) -> None:
         # Instances count too: subcircuits of nothing but instances double with every level.
@@ -291,8 +301,16 @@ def terminals(words: list[str], here: Subcircuit | None = None) -> tuple[list[st
     return rest[: _NODE_COUNTS.get(letter, 2)], []
 
 
+def _mentioned(text: str) -> list[str]:
+    """Return what may be nodes in an element's expression: whatever stands in parentheses behind its own nodes."""
+    return [name for group in re.findall(r"\(([^()]*)\)", text) for name in re.split(r"[\s,]+", group) if name]
+
+
 def _up_to_model(rest: list[str], count: int, here: Subcircuit | None) -> list[str]:
     """Return the nodes before the model's name; some devices have more of them than the usual ones."""
+    if count == 4 and here is not None and len(rest) > 3 and here.knows_model(rest[3].lower()):
+        # A power transistor without a bulk of its own.
+        return rest[:3]
     if here is not None and not (len(rest) > count and here.knows_model(rest[count].lower())):
         for index in range(count + 1, min(len(rest), count + 4)):
             if here.knows_model(rest[index].lower()):

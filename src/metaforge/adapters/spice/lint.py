@@ -50,7 +50,7 @@ def _is_element(words: list[str], circuit: Circuit) -> bool:
     if letter == "x":
         return words[-1].lower() in circuit.top.inner
     nodes, senses = terminals(words)
-    there = circuit.nodes() | {GROUND, "gnd"}
+    there = circuit.nodes | {GROUND, "gnd"}
     if not all(node.lower() in there for node in (*nodes, *senses)):
         return False
     if letter in "dqmj":
@@ -185,6 +185,7 @@ def _loop_message(loop: Loop, names: str) -> str:
 def dangling_warning(circuit: Circuit) -> str:
     """Return a warning that names nodes which only one terminal is connected to, or nothing."""
     counts = Counter(node for element in circuit.elements for node in (*element.nodes, *element.senses))
+    counts.update({node for element in circuit.elements for node in element.mentions if node in counts})
     inner = {node for node in counts if "." in node}
     ends = [node for node, count in counts.items() if count == 1 and node != GROUND and node not in inner]
     ends = [node for node in ends if "unconnected" not in node and not node.startswith("nc_")]

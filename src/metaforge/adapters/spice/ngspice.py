@@ -142,6 +142,7 @@ def simulate(
     plots = _plots(raw)
     _refuse_failed(result, log, lines, plots, context)
     _refuse_not_finite(plots)
+    _refuse_early_end(plots[0], context, lines)
     return Simulated(
         plots, write_raw(plots), _convergence(log), tuple(_own_warnings(lines)), "\n".join(lines),
         result.duration_seconds, version[1] if version else "",
@@ -337,6 +338,19 @@ def _refuse_not_finite(plots: tuple[Plot, ...]) -> None:
                 f"{variable.name} is not a finite number at point {row + 1} of {len(values)}", kind="not_finite",
                 where=plot.name, fix="look for a division by zero or an unlimited gain in the circuit",
             )  # fmt: skip
+
+
+def _refuse_early_end(plot: Plot, context: Context, lines: list[str]) -> None:
+    """Refuse a transient that stopped before its end without a word: it is not the answer to what was asked."""
+    reached = float(plot.scale[-1])
+    if context.analysis == "transient" and context.stop_seconds and reached < context.stop_seconds * (1 - 1e-6):
+        raise ToolError(
+            f"The transient ended at {reached:.6g} s of {context.stop_seconds:g} s, and ngspice does not say why",
+            kind="ended_early",
+            where=_log_tail(lines),
+            fix="take a smaller params.max_step, or another version of ngspice: some stop early on some models",
+            partial=_partial((plot,), 50, 4),
+        )
 
 
 def _log_tail(lines: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 from metaforge.adapters.spice.cards import BadNetlist
@@ -125,7 +126,7 @@ def _voltage(name: str, circuit: Circuit) -> Probe:
     node = name.lower()
     if _is_ground(node):
         raise LookupError("is ground, which is 0 V always")
-    nodes = circuit.nodes()
+    nodes = circuit.nodes
     if node not in nodes and not circuit.unsure:
         raise LookupError(f"is no node of the circuit{_nearest(node, nodes)}")
     return Probe(f"v({node})", (f"v({node})",))
@@ -153,7 +154,7 @@ def _device(text: str, circuit: Circuit) -> Probe:
     return Probe(text, (text,))
 
 
-def _nearest(name: str, known: set[str]) -> str:
+def _nearest(name: str, known: Set[str]) -> str:
     close = difflib.get_close_matches(name, sorted(known), 3)
     shown = close or sorted(each for each in known if "." not in each and each != GROUND)[:8]
     return f"; {'did you mean' if close else 'there are'} {', '.join(shown)}" if shown else ""

@@ -36,7 +36,7 @@ _FILE_MODELS = re.compile(
     r"\b(d_process|d_cosim|filesource|d_source|d_state|d_ram_file|table2d|table3d|file_source)\b", re.IGNORECASE
 )
 _FILE_WORDS = re.compile(
-    r"\b(file|input_file|state_file|process_file|wavefile|pwlfile|coeff_file|filename)"
+    r"\b((?:\w+_)?file(?:name)?|wavefile|pwlfile)"
     r"\s*=\s*(\S+)",
     re.IGNORECASE,
 )

@@ -86,7 +86,7 @@ def islands(circuit: Circuit, swept: str = "") -> list[Island]:
         for node in element.nodes[1:]:
             touching.join(element.nodes[0], node)
     members: defaultdict[str, list[str]] = defaultdict(list)
-    for node in circuit.nodes():
+    for node in circuit.nodes:
         if node != GROUND and conducting.find(node) != conducting.find(GROUND):
             members[conducting.find(node)].append(node)
     drivers = _drivers(circuit, conducting, swept)
