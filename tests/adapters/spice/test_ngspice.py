@@ -119,7 +119,7 @@ def test_a_line_that_ngspice_quotes_is_told_by_its_place(tmp_path: Path) -> None
 
 
 def test_a_transient_that_ends_early_without_a_word_is_no_success(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="ended at 0.002 s of 0.004 s") as caught:
+    with pytest.raises(ToolError, match=r"ended at 0\.002 s of 0\.004 s") as caught:
         outcome(tmp_path, recording("", raw(3)), stop_seconds=4e-3)
     assert caught.value.kind == "ended_early"
     assert outcome(tmp_path, recording("", raw(3)), stop_seconds=2e-3).plots
