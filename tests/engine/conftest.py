@@ -72,7 +72,10 @@ def bubblewrap(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def make_house(tmp_path: Path) -> Callable[..., House]:
-    def make(kind: str, *, target: str = "misbehaving:MisbehavingServer", launcher: Any = None, **more: Any) -> House:
+    def make(
+        kind: str, *, target: str = "misbehaving:MisbehavingServer", launcher: Any = None,
+        python_paths: tuple[Path, ...] = (HERE,), **more: Any,
+    ) -> House:  # fmt: skip
         workspace, home = tmp_path / "workspace", tmp_path / "home"
         workspace.mkdir(exist_ok=True)
         extra = {name: str(value) for name, value in more.items() if name.startswith("METAFORGE_")}
@@ -81,7 +84,7 @@ def make_house(tmp_path: Path) -> Callable[..., House]:
         described = manifest(target)
         if launcher is None:
             launcher = ProcessLauncher(
-                described, settings, workspace, python_paths=(HERE,), environment={"HOUSE": str(home)}
+                described, settings, workspace, python_paths=python_paths, environment={"HOUSE": str(home)}
             )
         source = ProcessSource(described, settings, workspace, BlobStore(home / "blobs"), launcher=launcher, **options)
         return House(source, workspace, home)

@@ -2,11 +2,14 @@
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from metaforge.engine import sandbox, seccomp
 from metaforge.settings import Settings
+
+HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 
@@ -20,6 +23,28 @@ async def test_a_home_folder_is_not_there(box, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     assert "refused" in (await box.call("read", path=str(secret))).data["text"]
+
+
+async def test_the_servers_own_folder_is_not_there_even_below_a_folder_that_is(make_house, tmp_path):
+    prefix, beside = tmp_path, tmp_path / "beside.txt"
+    inside = tmp_path / "home" / "adapters" / "there"
+    inside.mkdir(parents=True)
+    kept, secret = inside / "module.py", tmp_path / "home" / "metaforge.db"
+    for file in (beside, kept, secret):
+        file.write_text("text of " + file.name)
+    linked = tmp_path.parent / f"{tmp_path.name}-link"
+    linked.symlink_to(prefix)
+    for folder in (prefix, linked):
+        paths = (HERE, folder, folder / "home" / "adapters" / "there")
+        house = make_house("bubblewrap", python_paths=paths)
+        shown = {path: (await house.call("read", path=str(folder / path.relative_to(prefix)))).data["text"]
+                 for path in (beside, kept, secret)}  # fmt: skip
+        written = (await house.call("write", path=str(folder / "home" / "new.txt"))).data["text"]
+        await house.source.close()
+        assert shown[beside] == "text of beside.txt"
+        assert shown[kept] == "text of module.py"
+        assert "refused" in shown[secret]
+        assert "refused" in written
 
 
 async def test_a_private_file_in_a_private_folder_of_the_workspace_can_be_read(box):

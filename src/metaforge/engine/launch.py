@@ -95,7 +95,8 @@ class ProcessLauncher:
                 uid = _uid() if rung.as_root else os.getuid()
                 if rung.as_root:
                     os.chown(output, uid, uid)
-                view = sandbox.View(self.workspace, output, self._readable(), self._environment(None, None))
+                hidden = (self.settings.home_path,)
+                view = sandbox.View(self.workspace, output, self._readable(), self._environment(None, None), hidden)
                 bwrap = shutil.which("bwrap", path=self.settings.environment.get("PATH")) or "bwrap"
                 command = sandbox.command(bwrap, rung, view, uid, filtering, self._python(rung))
                 environment = {"PATH": os.defpath}

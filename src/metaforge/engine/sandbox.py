@@ -151,6 +151,8 @@ class View:
     readable: tuple[Path, ...]
     """Folders shown read-only at their own place, beside the system's and this Python's."""
     environment: dict[str, str]
+    hidden: tuple[Path, ...] = ()
+    """Folders that stay out of sight even below one that is shown."""
 
 
 def command(bwrap: str, rung: Rung, view: View, uid: int, filter_descriptor: int | None, inner: list[str]) -> list[str]:
@@ -173,8 +175,11 @@ def command(bwrap: str, rung: Rung, view: View, uid: int, filter_descriptor: int
             words += [*_parents(path, made), "--ro-bind", str(path), str(path)]
     words += ["--proc", "/proc", "--dev", "/dev"]
     words += ["--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]
-    for path in _python_folders(view.readable):
+    folders = _python_folders(view.readable)
+    shown = _topmost(folders)
+    for path in shown:
         words += [*_parents(path, made), "--ro-bind", str(path), str(path)]
+    words += _hide(view.hidden, shown, folders)
     words += ["--perms", "0755", "--dir", WORKSPACE_INSIDE, "--ro-bind", str(view.workspace), WORKSPACE_INSIDE]
     words += ["--perms", "0755", "--dir", OUTPUT_INSIDE, "--bind", str(view.output), OUTPUT_INSIDE]
     words += ["--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
@@ -209,12 +214,32 @@ def _parents(path: Path, made: set[Path]) -> Iterator[str]:
             yield from ("--perms", "0755", "--dir", str(parent))
 
 
+def _hide(hidden: tuple[Path, ...], shown: list[Path], folders: list[Path]) -> Iterator[str]:
+    """Put an empty folder over each that must not be seen; what is needed below it is shown again."""
+    for path in (each.resolve() for each in hidden if each.is_dir()):
+        for above in (*shown, Path("/usr")):
+            if not path.is_relative_to(above.resolve()) or path == above.resolve():
+                continue
+            # Where the box shows it: a folder may be shown under a name that is a link here.
+            place = above / path.relative_to(above.resolve())
+            yield from ("--perms", "0755", "--tmpfs", str(place))
+            made = set(place.parents) | {place}
+            for needed in _topmost([each for each in folders if each.is_relative_to(place)]):
+                yield from (*_parents(needed, made), "--ro-bind", str(needed), str(needed))
+            yield from ("--remount-ro", str(place))
+
+
 def _python_folders(more: tuple[Path, ...]) -> list[Path]:
-    """Return the folders this interpreter and this package live in, none below another or below /usr."""
+    """Return the folders this interpreter and this package live in, those above first."""
     package = Path(metaforge.__file__).resolve().parent
     wanted = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1], package, *more]
+    return sorted({path.absolute() for path in wanted}, key=lambda path: len(path.parts))
+
+
+def _topmost(folders: list[Path]) -> list[Path]:
+    """Return the folders that lie neither below another nor below /usr."""
     kept: list[Path] = []
-    for path in sorted({path.absolute() for path in wanted}, key=lambda path: len(path.parts)):
+    for path in folders:
         if not path.is_relative_to("/usr") and not any(path.is_relative_to(other) for other in kept):
             kept.append(path)
     return kept
