@@ -23,6 +23,7 @@ async def test_an_exit_names_its_status_and_last_words(house):
 async def test_a_crash_is_counted_apart_from_a_call_that_was_ended_and_health_tells_both(house):
     with pytest.raises(ToolCrashed):
         await house.call("crash")
+    assert await works(house)
     with pytest.raises(ToolTimedOut):
         await house.call("loop", seconds=0.3)
     assert await works(house)
