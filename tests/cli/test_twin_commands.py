@@ -11,7 +11,10 @@ import pytest
 
 from metaforge.store.blobs import BlobStore
 from metaforge.store.database import Database
+from metaforge.twin.pinning import pin
+from metaforge.twin.promotion import record_review
 from metaforge.twin.store import TwinStore
+from metaforge.twin.waivers import waived
 
 COMMANDS = ("list", "history", "diff", "impact", "trace", "suspect", "review", "gate", "prd", "baseline create",
             "baseline list", "baseline diff")  # fmt: skip
@@ -127,6 +130,22 @@ def test_gates_fail_the_command_until_nothing_is_in_the_way(revised):
     assert {gate["gate"]: gate["passed"] for gate in told["gates"]} == {
         "suspect": False, "uncovered": True, "unverified": False, "open_drafts": True,
     }  # fmt: skip
+
+
+def test_a_waived_obstacle_is_told_apart_with_reason_and_approver(revised):
+    with revised.twin.change(author="agent", project_id=revised.project_id) as change:
+        covers, _ = waived(change.view, [pin(change.view, "CS-BRACKET#mass")])
+        body = {"statement": "It flies once.", "waives": covers}
+        waiver = change.record("waiver", body, name="Heavy prototype")
+    told = revised("gate", "unverified")
+    assert "waits for a person's approval and changes nothing yet" in told.stdout
+    with revised.twin.change(author="agent", project_id=revised.project_id) as change:
+        record_review(change, waiver, "approved", approver="carol", approver_verified=True, comment="")
+    shown = revised("gate", "unverified").stdout
+    assert "waived  CS-BRACKET@1#mass: mass_kg <= 0.4 kg fails" in shown
+    assert re.search(rf"It flies once\. \(waiver {waiver.node_id}, approved \S+ \S+ by carol\)", shown)
+    gate = revised.json("gate", "unverified")["gates"][0]
+    assert (gate["waived_count"], [each["ref"] for each in gate["obstacles"]]) == (1, ["CS-BRACKET@1#finish"])
 
 
 def test_baselines_are_listed(revised):

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from metaforge.cli.screen import command_name, console, number, print_json
 from metaforge.cli.twin_items import short, suspect_row
-from metaforge.cli.twin_record import plain, read, save_page, write
+from metaforge.cli.twin_record import plain, read, save_page, when, write
 from metaforge.core.counts import counted
 from metaforge.twin.change import Change
-from metaforge.twin.gates import GateResult, check_gates
+from metaforge.twin.gates import GateResult, Obstacle, check_gates
 from metaforge.twin.impact import Impact, impact
 from metaforge.twin.links import Suspect, suspects
 from metaforge.twin.matrix import Matrix, Row, matrix
@@ -203,3 +203,16 @@ def _show_gate(result: GateResult) -> None:
     for each in result.obstacles:
         out.print(f"  {plain(each.ref)}: {short(each.what)}")
         out.print(f"    {plain(each.fix)}", style="dim")
+        if each.note:
+            out.print(f"    {plain(each.note)}", style="dim")
+    for each in result.waived:
+        _show_waived(out, each)
+
+
+def _show_waived(out: Any, obstacle: Obstacle) -> None:
+    waiver = obstacle.waiver
+    assert waiver is not None, "it is in the list of what was waived"
+    by = plain(waiver.approver) + ("" if waiver.approver_verified else ", whose identity was not verified")
+    told = f"waiver {waiver.node_id}, approved {when(waiver.approved_at)} by {by}"
+    out.print(f"  waived  {plain(obstacle.ref)}: {short(obstacle.what)}")
+    out.print(f"    {short(waiver.reason)} ({told})", style="dim")

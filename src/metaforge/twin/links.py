@@ -44,13 +44,17 @@ class LinkType(StrEnum):
     """A verification case is how a requirement will be checked."""
     SUPERSEDES = "supersedes"
     """A record replaces an earlier one, which counts no more."""
+    WAIVES = "waives"
+    """A waiver accepts that this stands as it does; it expires by itself, and is never suspect."""
+    DECIDES_ON = "decides_on"
+    """An approval is of this, exactly as it is."""
 
 
 REQUIREMENT = "requirement"
 """The field of a link's body that names one requirement of a constraint set."""
 
-NOT_RESTING = (LinkType.SUPERSEDES,)
-"""Types along which nothing rests on anything: never suspect, not part of an impact."""
+NEVER_SUSPECT = (LinkType.SUPERSEDES, LinkType.WAIVES)
+"""Types whose source is not to be looked at again when the target is revised."""
 
 _REPLACED = (
     "exists (select 1 from links newer where newer.target_node_id = links.source_node_id "
@@ -81,7 +85,7 @@ _SUSPECT = (
     "from links join items target on target.item_id = links.target_subject "
     "join nodes target_node on target_node.node_id = links.target_node_id "
     "left join drafts target_draft on target_draft.item_id = target.item_id and target_draft.run_id = ? "
-    "where {scope} and links.change_set in ('', ?) and links.type <> 'supersedes' "
+    "where {scope} and links.change_set in ('', ?) and links.type not in ('supersedes', 'waives') "
     "and links.source_subject <> links.target_subject "
     "and coalesce(links.reviewed_revision, 0) < coalesce(target_draft.revision, target.head_revision, 1) "
     "and (links.target_revision < coalesce(target_draft.revision, target.head_revision) "

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from metaforge.twin.view import View
 
 ANSWERED_KINDS = ("stakeholder_need", "objective")
+NO_ANSWERS = ("waiver", "question", "risk", "approval")
+"""Kinds that speak of a need and answer none."""
 MAX_VERIFICATIONS = 50
 """Verifications of one requirement that are told; those that do not pass come first where there are more."""
 
@@ -34,8 +36,11 @@ class Row:
     judged_count: int = 0
     """Work products that have a value for it."""
     open_on: tuple[str, ...] = ()
-    """Work products on which it is not shown to hold, KEY@n: the first of them where there are very many."""
+    """Where it is not shown to hold: work products, KEY@n, and what speaks against it without naming one. The first of
+    them where there are very many; `open_count` tells how many."""
     open_count: int = 0
+    worst_margin_ratio: float | None = None
+    """Of what violates it now."""
 
     @property
     def ref(self) -> str:
@@ -134,6 +139,7 @@ def _row(node: Node, entry: Mapping[str, Any], records: Records, findings: Requi
         node.ref, name, words(entry), str(entry.get("severity") or "error"), method,
         records.answers(node, name), tuple(found), status, why, counts["pass"] + counts["fail"], open_on,
         max(counts["fail"] + counts["no_data"], len(open_on)) if open_on else 0,
+        min((each.margin_ratio for each in _violations(found) if each.margin_ratio is not None), default=None),
     )  # fmt: skip
 
 
@@ -141,10 +147,13 @@ def _open_on(found: Iterable[Verification], kept: Iterable[Finding]) -> tuple[st
     products = {
         each.work_product for each in kept if each.work_product and each.judgement.status in ("fail", "no_data")
     }
-    for each in found:
-        if each.says is Status.FAIL and each.standing is Standing.CURRENT:
-            products.update(each.against)
+    for each in _violations(found):
+        products.update(each.against or (each.ref,))
     return tuple(sorted(products))
+
+
+def _violations(found: Iterable[Verification]) -> Iterator[Verification]:
+    return (each for each in found if each.says is Status.FAIL and each.standing is Standing.CURRENT)
 
 
 def _judged(findings: Iterable[Finding], known: set[str]) -> Iterable[Verification]:
@@ -189,10 +198,12 @@ def _unanswered(view: "View") -> Iterator[Gap]:
     condition, values = live(view.reader.run_id)
     types = (LinkType.IMPLEMENTS, LinkType.DERIVES_FROM, LinkType.SATISFIES)
     query = (
-        f"select 1 from links where target_subject = ? and type in ({', '.join('?' * len(types))}) "
-        f"and change_set in ('', ?) and {condition} limit 1"
+        "select 1 from links join nodes on nodes.node_id = links.source_node_id where links.target_subject = ? "
+        f"and links.type in ({', '.join('?' * len(types))}) and links.change_set in ('', ?) "
+        f"and nodes.kind not in ({', '.join('?' * len(NO_ANSWERS))}) and {condition} limit 1"
     )
     for kind in ANSWERED_KINDS:
         for node in view.current_nodes(kind):
-            if view.transaction.row(query, node.subject, *types, view.reader.run_id, *values) is None:
+            bound = (node.subject, *types, view.reader.run_id, *NO_ANSWERS, *values)
+            if view.transaction.row(query, *bound) is None:
                 yield Gap(node.ref, kind, node.name, "no requirement implements it and nothing is derived from it")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaforge.twin import rows
 from metaforge.twin.bodies import load
-from metaforge.twin.links import REQUIREMENT, LinkType
+from metaforge.twin.links import NEVER_SUSPECT, REQUIREMENT
 from metaforge.twin.model import Node, Status
 from metaforge.twin.refs import is_ref
 
@@ -85,7 +85,7 @@ def _edge(node: Node, row: tuple[Any, ...], neighbours: dict[str, Row]) -> Row:
     }  # fmt: skip
     if body != "{}" and (requirement := load(body).get(REQUIREMENT)):
         edge["requirement"] = requirement
-    rests = kind != LinkType.SUPERSEDES and pinned is not None and source_subject != target_subject
+    rests = kind not in NEVER_SUSPECT and pinned is not None and source_subject != target_subject
     if rests and max(pinned, reviewed or 0) < (current or 0):
         edge["suspect"] = True
     return edge

@@ -1,6 +1,6 @@
 """Promotion of a project to a maturity level, and review of entities: decisions of an identified person."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,7 @@ class Promotion:
     promoted: bool
     blocked_reason: str
     results: tuple[ClaimResult, ...]
+    waived: tuple[Mapping[str, Any], ...] = ()
 
 
 def record_promotion(
@@ -135,6 +136,7 @@ def record_promotion(
     level: str,
     results: Sequence[ClaimResult],
     blockers: Sequence[str],
+    waived: Sequence[Mapping[str, Any]],
     approver: str,
     approver_verified: bool,
     comment: str,
@@ -149,12 +151,12 @@ def record_promotion(
     body = {
         "decision": "promotion", "level": level, "promoted": promoted, "blocked_reason": "; ".join(reasons),
         "decided_by": approver, "approver_verified": approver_verified, "comment": comment,
-        "results": [each.as_json() for each in results],
+        "results": [each.as_json() for each in results], "waived": [dict(each) for each in waived],
     }  # fmt: skip
     node = change.record("approval", body, name=f"Promotion to {level}")
     for each in results:
-        change.link("decides_on", node, each.claim_id)
-    return Promotion(node, promoted, "; ".join(reasons), tuple(results))
+        change.link(LinkType.DECIDES_ON, node, each.claim_id)
+    return Promotion(node, promoted, "; ".join(reasons), tuple(results), tuple(waived))
 
 
 def record_review(
@@ -166,5 +168,5 @@ def record_review(
         "approver_verified": approver_verified, "comment": comment,
     }  # fmt: skip
     node = change.record("approval", body, name=f"{target.ref} {state}")
-    change.link("decides_on", node, target)
+    change.link(LinkType.DECIDES_ON, node, target)
     return node

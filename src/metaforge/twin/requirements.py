@@ -121,6 +121,16 @@ def sets_of(view: "View", project_id: str) -> list["Node"]:
     return current_sets(view.of_project(project_id))
 
 
+def check_named(node: "Node", requirement: str, where: str) -> None:
+    """Refuse a whole constraint set where one requirement is asked for; raises ToolError `unknown_requirement`."""
+    if node.kind == CONSTRAINT_SET and not requirement:
+        names = ", ".join(f"{node.item_key}#{each['name']}" for each in node.body.get("constraints") or ())
+        raise ToolError(
+            f"{node.ref} is a whole constraint set", kind="unknown_requirement", where=where,
+            fix=f"Name one requirement: {names[:500]}",
+        )  # fmt: skip
+
+
 def words(entry: Mapping[str, Any]) -> str:
     """Say what a requirement demands: `mass <= 15 g`."""
     if "expression" in entry:

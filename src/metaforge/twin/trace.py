@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import ToolError
 from metaforge.twin import rows
-from metaforge.twin.links import LinkType
+from metaforge.twin.links import NEVER_SUSPECT, LinkType
 from metaforge.twin.links import live as live_only
 from metaforge.twin.model import Link, Node, Status
 from metaforge.twin.view import Direction
@@ -263,7 +263,7 @@ def _thread(
 
 def is_suspect(link: Link, heads: Mapping[str, int]) -> bool:
     """Whether a link's target was revised after it was made or last reviewed, given the current revisions."""
-    if link.type == LinkType.SUPERSEDES or link.target_revision is None or link.source_subject == link.target_subject:
+    if link.type in NEVER_SUSPECT or link.target_revision is None or link.source_subject == link.target_subject:
         return False
     return max(link.target_revision, link.reviewed_revision or 0) < heads.get(link.target_subject, 0)
 

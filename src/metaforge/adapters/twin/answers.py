@@ -254,6 +254,8 @@ class PromotionAnswer:
     comment: str
     results: list[Row]
     blocked_reason: str | None = None
+    waived: list[Row] | None = None
+    """What would have blocked it, had a person not waived it."""
 
 
 @dataclass(frozen=True)

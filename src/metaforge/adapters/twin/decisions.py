@@ -19,7 +19,7 @@ from metaforge.core.ids import sha256_bytes
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
 from metaforge.tools.tool import tool
-from metaforge.twin import components, prd
+from metaforge.twin import components, prd, waivers
 from metaforge.twin.change import Change
 from metaforge.twin.kinds import DEFINITIONS
 from metaforge.twin.links import LinkType
@@ -195,7 +195,7 @@ class Decisions(ToolGroup):
             statement: In one or a few sentences; kept whole.
             title: Short name; the same name is the same item.
             extra: More fields.
-            parent_refs: What it comes from: KEY, KEY@n, KEY#requirement, node ids.
+            parent_refs: What it comes from, or what a waiver waives: KEY, KEY@n, KEY#requirement, node ids.
             relation: How it relates to its parents.
             item_key: Item to revise: KEY, or KEY@n to assert its head.
             supersedes: Node id of an earlier revision or replaced record.
@@ -209,12 +209,27 @@ class Decisions(ToolGroup):
                 f"twin.record_engineering_entity: a {entity_type} is no item and has no key",
                 fields={"item_key": "leave it out; supersedes names a record that this one replaces"},
             )
+        is_waiver = entity_type == waivers.KIND
+        if is_waiver and not parent_refs:
+            raise InvalidArguments(
+                "twin.record_engineering_entity: a waiver names what it waives",
+                fields={"parent_refs": "give requirements as KEY#name, needs, objectives, or what is suspect"},
+            )
+        waived: list[dict[str, Any]] = []
+        idle: list[str] = []
+        if is_waiver:
+            # All requirements are judged for it: not while others wait to write.
+            waived, idle = await self.services.read(
+                ctx, lambda view: waivers.waived(view, pin_all(view, parent_refs or ())), project_id=project_id
+            )
 
         def write(change: Change) -> tuple[Node, EntityAnswer]:
             parents = pin_all(change.view, parent_refs or ())
             name = title or statement[:120]
             body = {"statement": statement, "extra": extra or {}, **_of_session(session_id)}
             body |= {"title": title} if title else {}
+            if is_waiver:
+                body["waives"] = waivers.unmoved(waived, parents)
             if revised:
                 node = change.define(
                     entity_type, name, body,
@@ -222,7 +237,7 @@ class Decisions(ToolGroup):
                 )  # fmt: skip
             else:
                 node = change.record(entity_type, body, name=name, supersedes=supersedes or "")
-            link_to(change, relation, node, parents)
+            link_to(change, LinkType.WAIVES if is_waiver else relation, node, parents)
             suspect = left_behind(change, node)
             return node, EntityAnswer(
                 **written(node), entity_type=entity_type, parent_ids=[each.ref for each in parents],
@@ -230,11 +245,15 @@ class Decisions(ToolGroup):
             )  # fmt: skip
 
         node, answer = await self.services.change(ctx, write, project_id=project_id)
+        needless = (f"Nothing stands in the way of {', '.join(idle)} now: there it waives nothing",) if idle else ()
         return Answer(
             answer,
-            f"{entity_type} {node.ref} recorded.",
-            warnings=(*suspect_warning(node, answer.suspect or []), *homeless(answer.project_linked)),
-        )
+            f"{entity_type} {node.ref} recorded."
+            + (" It changes nothing until a person has approved it." if is_waiver else ""),
+            warnings=(*suspect_warning(node, answer.suspect or []), *needless, *homeless(answer.project_linked)),
+            next_step=f"twin.approve_engineering_entity node_id={node.node_id} state=approved, decided by a person"
+            if is_waiver else "",
+        )  # fmt: skip
 
     @tool(
         effect=Effect.WRITE, capability="twin_write", title="Record a component selection",

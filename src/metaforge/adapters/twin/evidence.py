@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from metaforge.adapters.twin.answers import ClaimAnswer, EvidenceAnswer, homeless, written
-from metaforge.core.errors import ToolError
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect
 from metaforge.tools.tool import tool
 from metaforge.twin import evidence
 from metaforge.twin.change import Change
 from metaforge.twin.pinning import Pinned, pin, pin_all, work_product
+from metaforge.twin.requirements import check_named
 from metaforge.twin.services import ToolGroup
 
 
@@ -134,14 +134,7 @@ class EvidenceTools(ToolGroup):
 
         def write(change: Change) -> evidence.Claim:
             requirement = pin(change.view, requirement_ref)
-            if requirement.node.kind == "constraint_set" and not requirement.requirement:
-                names = ", ".join(
-                    f"{requirement.node.item_key}#{each['name']}" for each in requirement.node.body["constraints"]
-                )
-                raise ToolError(
-                    f"{requirement.ref} is a whole constraint set", kind="unknown_requirement", where="requirement_ref",
-                    fix=f"Name one requirement: {names[:500]}",
-                )  # fmt: skip
+            check_named(requirement.node, requirement.requirement, "requirement_ref")
             artefact = Pinned(work_product(change.view, artefact_ref))
             return evidence.record_claim(
                 change, requirement, artefact, pin_all(change.view, evidence_refs or ()), claim_type

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from metaforge.adapters.twin.answers import EngineeringChangeAnswer, PromotionAnswer, ReviewAnswer
+from metaforge.adapters.twin.answers import EngineeringChangeAnswer, PromotionAnswer, ReviewAnswer, Row
+from metaforge.core.counts import counted
 from metaforge.core.errors import ToolError
 from metaforge.tools.context import Answer, Invocation
 from metaforge.tools.effect import Effect, HoldRule
@@ -14,7 +15,7 @@ from metaforge.twin import promotion
 from metaforge.twin.authority import require_approver
 from metaforge.twin.change import Change
 from metaforge.twin.evaluation import evaluate, products_of
-from metaforge.twin.gates import check_gates
+from metaforge.twin.gates import Asked, check_gates
 from metaforge.twin.model import Decision, Node
 from metaforge.twin.requirements import current_sets
 from metaforge.twin.services import ToolGroup
@@ -53,19 +54,20 @@ class Promotions(ToolGroup):
 
         def write(change: Change) -> promotion.Promotion:
             results = promotion.judge_claims(change.view, required_claim_ids or (), level, k)
-            blockers = [] if level == "concept" else _blockers(change, level)
+            blockers, waived = ([], []) if level == "concept" else _blockers(change, level)
             return promotion.record_promotion(
-                change, level=level, results=results, blockers=blockers, approver=approver,
+                change, level=level, results=results, blockers=blockers, waived=waived, approver=approver,
                 approver_verified=ctx.approver_verified, comment=comment, reject=reject,
             )  # fmt: skip
 
         made = await self.services.change(ctx, write, project_id=project_id)
         answer = PromotionAnswer(
             made.node.node_id, level, made.promoted, approver, comment, [each.as_json() for each in made.results],
-            made.blocked_reason or None,
+            made.blocked_reason or None, [dict(each) for each in made.waived] or None,
         )  # fmt: skip
         verdict = f"promoted to {level}" if made.promoted else f"not promoted to {level}: {made.blocked_reason[:300]}"
-        return Answer(answer, f"{verdict}, decided by {approver}.")
+        accepted = f" over {counted(len(made.waived), 'waived obstacle')}" if made.promoted and made.waived else ""
+        return Answer(answer, f"{verdict}{accepted}, decided by {approver}.")
 
     @tool(
         effect=Effect.DESTROY, capability="twin_decide", title="Approve an engineering entity", hold=HoldRule.ALWAYS,
@@ -136,15 +138,26 @@ class Promotions(ToolGroup):
         return Answer(answer, f"{', '.join(refs[:8])} {answer.decision} by {approver}.")
 
 
-def _blockers(change: Change, level: str) -> list[str]:
-    found = evaluate(change.view, products_of(change.view), current_sets(change.view))
-    told = [f"{each.requirement_ref} is violated on {each.work_product}" for each in found.violations]
+def _blockers(change: Change, level: str) -> tuple[list[str], list[Row]]:
+    """Return what blocks a promotion, and what would, had a person not waived it."""
+    view = change.view
+    accepted = Asked(view).waived_requirements()
+    found = evaluate(view, products_of(view), current_sets(view))
+    told = [
+        f"{each.requirement_ref} is violated on {each.work_product}"
+        for each in found.violations
+        if each.requirement_ref not in accepted
+    ]
     if found.verdict in ("incomplete", "nothing_evaluated"):
-        open_ones = [each.requirement_ref for each in found.skipped if each.severity == "error"]
-        told.append(f"no value for {', '.join(open_ones)}" if open_ones else "no requirement could be judged")
+        without = [each.requirement_ref for each in found.skipped if each.severity == "error"]
+        open_ones = [ref for ref in without if ref not in accepted]
+        if open_ones or not without:
+            told.append(f"no value for {', '.join(open_ones)}" if open_ones else "no requirement could be judged")
+    waived = [{"ref": ref} | waiver.as_json() for ref, waiver in accepted.items()]
     if level == "released":
-        for gate in check_gates(change.view):
+        for gate in check_gates(view):
+            waived += [each.as_json() for each in gate.waived if each.ref not in accepted]
             if gate.obstacles:
                 first = gate.obstacles[0]
                 told.append(f"gate {gate.name}: {len(gate.obstacles)} open, first {first.ref}: {first.what}")
-    return told
+    return told, waived

@@ -351,19 +351,24 @@ class Tracing(ToolGroup):
     async def check_release_gates(
         self, ctx: Invocation, gates: list[GateName] | None = None, project_id: str | None = None
     ) -> Answer[GatesAnswer]:
-        """Ask what stands in the way of a release; decides nothing.
+        """Ask what stands in the way of a release, and what a person has waived; decides nothing.
 
         Args:
             gates: Only these; all by default.
             project_id: Another project than the opened one.
         """
         found = await self.services.read(ctx, lambda view: check_gates(view, gates or ()), project_id=project_id)
-        rows = [result.as_json() | {"obstacles": result.as_json()["obstacles"][:MAX_ROWS]} for result in found]
+        rows = [result.as_json() for result in found]
+        for row in rows:
+            row |= {name: row[name][:MAX_ROWS] for name in ("obstacles", "waived")}
         passed = all(result.passed for result in found)
         told = ", ".join(f"{len(result.obstacles)} {result.name}" for result in found if not result.passed)
+        waived = sum(len(result.waived) for result in found)
+        accepted = f" {counted(waived, 'obstacle is', 'obstacles are')} waived." if waived else ""
+        verdict = "Nothing is in the way of a release." if passed else f"Not ready for release: {told}."
         return Answer(
             GatesAnswer(passed, rows),
-            "Nothing is in the way of a release." if passed else f"Not ready for release: {told}.",
+            verdict + accepted,
             next_step="" if passed else str(next(row for row in rows if row["obstacles"])["obstacles"][0]["fix"]),
         )
 
