@@ -12,7 +12,6 @@ from metaforge.tools.context import Caller, Outcome
 from metaforge.tools.manifest import Tool
 from metaforge.twin.scopes import WorkSession
 
-
 _NO_PROGRAMS: dict[str, str] = {}
 
 
