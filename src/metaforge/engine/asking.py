@@ -54,7 +54,7 @@ def refusal(worker: Worker, error: Any) -> MetaForgeError:
     """Return an error answer as an exception; a program that was killed for memory explains more than its own."""
     fault = faults.rebuild(error, memory_mb=worker.box.memory_mb)
     if worker.memory_was_short():
-        fault = faults.out_of_memory(worker.box.memory_mb)
+        fault = faults.over("memory_limit", worker.box.memory_mb)
     if isinstance(fault, OverLimit) and fault.kind == "memory_limit":
         worker.spoiled = True
     return fault

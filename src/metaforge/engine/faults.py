@@ -2,6 +2,7 @@
 
 import re
 import signal
+from dataclasses import dataclass
 from typing import Any
 
 from metaforge.core.codes import Code
@@ -18,7 +19,6 @@ from metaforge.core.errors import (
     UnknownTool,
 )
 
-_LIMIT_KINDS = frozenset({"over_limit", "memory_limit", "cpu_limit", "disk_limit", "file_limit", "output_limit"})
 _ENVELOPE = frozenset({"error_type", "tool_id", "details", "duration_ms", "message", "self"})
 """Fields of the legacy dialect's `data` that only repeat the error or its call."""
 _TOOL_FIELDS = ("kind", "where", "fix", "retryable", "failure_mode")
@@ -27,6 +27,73 @@ _TOLD_LINES = 3
 _TOLD_CHARACTERS = 400
 _MESSAGE_CHARACTERS = 8000
 """A model reads the whole of it."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of one call: its kind, what is told when it is passed, and what its number counts."""
+
+    kind: str
+    told: str
+    fix: str
+    unit: str = "mb"
+
+
+_LIMITS = (
+    Limit(
+        kind="memory_limit",
+        told="The tool needed more than the {limit} MB of memory it may use",
+        fix="ask for less: a coarser mesh, fewer or simpler parts, smaller arrays",
+    ),
+    Limit(
+        kind="process_limit",
+        told="The tool started more than the {limit} processes it may run",
+        fix="run the work in one process",
+        unit="count",
+    ),
+    Limit(
+        kind="disk_limit",
+        told="The tool wrote more than the {limit} MB it may write",
+        fix="ask for less: a coarser mesh, fewer saved steps; a script writes its part through output_path alone",
+    ),
+    Limit(
+        kind="file_limit",
+        told="The tool made more than the {limit} files and folders it may make, or nested them too deep",
+        fix="write one file; a script writes its part through output_path alone",
+        unit="count",
+    ),
+    Limit(
+        kind="cpu_limit",
+        told="The tool used more than the {limit} s of CPU time it may use",
+        fix="ask for less work in one call: a coarser mesh, fewer steps",
+        unit="seconds",
+    ),
+    Limit(
+        kind="output_limit",
+        told="The tool's answer is larger than {limit} MB, the most one answer may hold",
+        fix="ask for fewer results, or have them written to a file; METAFORGE_MAX_OUTPUT_MB raises the limit",
+    ),
+)
+_LIMIT_OF_KIND = {each.kind: each for each in _LIMITS}
+_LIMIT_KINDS = frozenset({OverLimit.default_kind, *_LIMIT_OF_KIND})
+
+
+def over(kind: str, limit: int) -> OverLimit:
+    """Return the error for a call that passed one of its limits.
+
+    Args:
+        kind: which one, such as `memory_limit`.
+        limit: the limit, in MiB, seconds of CPU time, or a count.
+    """
+    passed = _LIMIT_OF_KIND[kind]
+    told: dict[str, Any] = {f"limit_{passed.unit}": limit}
+    return OverLimit(
+        passed.told.format(limit=limit),
+        kind=kind,
+        fix=passed.fix,
+        failure_mode=FailureMode.LIMIT,
+        **told,
+    )
 
 
 class WorkerCrashed(ToolCrashed):
@@ -57,7 +124,7 @@ def rebuild(error: Any, *, memory_mb: int = 0) -> MetaForgeError:
         return ToolUnavailable(message, **rest)
     kind = str(data.get("kind") or "")
     if kind == "memory_limit" and "limit_mb" not in rest and memory_mb:
-        return out_of_memory(memory_mb)
+        return over("memory_limit", memory_mb)
     shape: type[ToolError] = ToolError
     if code == Code.TOOL_TIMEOUT:
         shape = ToolTimedOut
@@ -77,66 +144,6 @@ def rebuild(error: Any, *, memory_mb: int = 0) -> MetaForgeError:
         retryable=bool(data.get("retryable")),
         failure_mode=mode,
         **rest,
-    )
-
-
-def out_of_memory(memory_mb: int) -> OverLimit:
-    return OverLimit(
-        f"The tool needed more than the {memory_mb} MB of memory it may use",
-        kind="memory_limit",
-        fix="ask for less: a coarser mesh, fewer or simpler parts, smaller arrays",
-        failure_mode=FailureMode.LIMIT,
-        limit_mb=memory_mb,
-    )
-
-
-def too_many_processes(limit: int) -> OverLimit:
-    return OverLimit(
-        f"The tool started more than the {limit} processes it may run",
-        kind="process_limit",
-        fix="run the work in one process",
-        failure_mode=FailureMode.LIMIT,
-        limit_count=limit,
-    )
-
-
-def over_disk(limit_mb: int) -> OverLimit:
-    return OverLimit(
-        f"The tool wrote more than the {limit_mb} MB it may write",
-        kind="disk_limit",
-        fix="ask for less: a coarser mesh, fewer saved steps; a script writes its part through output_path alone",
-        failure_mode=FailureMode.LIMIT,
-        limit_mb=limit_mb,
-    )
-
-
-def too_many_files(limit: int) -> OverLimit:
-    return OverLimit(
-        f"The tool made more than the {limit} files and folders it may make, or nested them too deep",
-        kind="file_limit",
-        fix="write one file; a script writes its part through output_path alone",
-        failure_mode=FailureMode.LIMIT,
-        limit_count=limit,
-    )
-
-
-def out_of_cpu(cpu_seconds: int) -> OverLimit:
-    return OverLimit(
-        f"The tool used more than the {cpu_seconds} s of CPU time it may use",
-        kind="cpu_limit",
-        fix="ask for less work in one call: a coarser mesh, fewer steps",
-        failure_mode=FailureMode.LIMIT,
-        limit_seconds=cpu_seconds,
-    )
-
-
-def over_output(limit_mb: int) -> OverLimit:
-    return OverLimit(
-        f"The tool's answer is larger than {limit_mb} MB, the most one answer may hold",
-        kind="output_limit",
-        fix="ask for fewer results, or have them written to a file; METAFORGE_MAX_OUTPUT_MB raises the limit",
-        failure_mode=FailureMode.LIMIT,
-        limit_mb=limit_mb,
     )
 
 
@@ -179,7 +186,7 @@ def crashed(status: int | None, stderr: str, *, cpu_seconds: int, starting: bool
         )  # fmt: skip
     number = status - _SIGNALLED if status > _SIGNALLED else -status if status < 0 else 0
     if number == signal.SIGXCPU and cpu_seconds:
-        return out_of_cpu(cpu_seconds)
+        return over("cpu_limit", cpu_seconds)
     reasons: dict[int, str] = {
         signal.SIGSEGV: "The CAD kernel or program crashed",
         signal.SIGABRT: "The CAD kernel or program aborted",

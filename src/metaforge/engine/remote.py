@@ -100,7 +100,7 @@ class HttpConnection:
                     return self._checked(message, response.status_code)
                 _report(message.get("params") or {}, progress)
             if len(held) > self._max_output_mb * _MIB:
-                raise faults.over_output(self._max_output_mb)
+                raise faults.over("output_limit", self._max_output_mb)
         return self._checked(_message(held), response.status_code)
 
     def _checked(self, message: dict[str, Any] | None, status: int) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class HttpConnection:
                 async for chunk in response.aiter_bytes():
                     size += len(chunk)
                     if size > max_bytes:
-                        raise faults.over_output(max_bytes // _MIB)
+                        raise faults.over("output_limit", max_bytes // _MIB)
                     stream.write(chunk)
         return size
 

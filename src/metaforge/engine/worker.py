@@ -130,9 +130,9 @@ class Worker:
             return None
         pids = box.processes()
         if len(pids) > box.max_processes:
-            return faults.too_many_processes(box.max_processes)
+            return faults.over("process_limit", box.max_processes)
         if processes.uses_more_than(pids, box.memory_mb):
-            return faults.out_of_memory(box.memory_mb)
+            return faults.over("memory_limit", box.memory_mb)
         return None
 
     def _over_disk(self) -> MetaForgeError | None:
@@ -141,7 +141,9 @@ class Worker:
         passed = disk.passes(str(self.box.output), self._disk_mb * _MIB, self.box.processes())
         if not passed:
             return None
-        return faults.over_disk(self._disk_mb) if passed == "bytes" else faults.too_many_files(disk.MAX_FILES)
+        if passed == "bytes":
+            return faults.over("disk_limit", self._disk_mb)
+        return faults.over("file_limit", disk.MAX_FILES)
 
     def _end_for(self, fault: MetaForgeError) -> None:
         self._killed_for = fault
@@ -159,7 +161,7 @@ class Worker:
         # Its stdout closes just before its process is gone.
         await asyncio.wait([box.exited], timeout=_WATCH_SECONDS)
         if box.memory_was_short():
-            return faults.out_of_memory(box.memory_mb)
+            return faults.over("memory_limit", box.memory_mb)
         stderr = await box.last_words()
         status = box.exited.result() if box.exited.done() else None
         return faults.crashed(status, stderr, cpu_seconds=cpu_seconds, starting=starting)
@@ -220,7 +222,7 @@ class Worker:
 
     def _overflow(self) -> None:
         self.spoiled = True
-        self._fail_all(faults.over_output(self._max_output_mb))
+        self._fail_all(faults.over("output_limit", self._max_output_mb))
 
     def _lose(self, *, by_itself: bool = True) -> None:
         if self.ended.done():

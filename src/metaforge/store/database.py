@@ -93,13 +93,8 @@ class Database:
             StoreUnavailable: the database cannot be used or is kept by another writer for 15 s.
         """
         pool = self._opened_pool()
-        try:
-            with pool.transaction(write=write, durable=durable) as transaction:
-                yield transaction
-        except Exception as fault:
-            if (inner := _of_driver(fault)) is None:
-                raise
-            raise self._explanation(inner) from None
+        with _Explained(self), pool.transaction(write=write, durable=durable) as transaction:
+            yield transaction
 
     def record_connection(self) -> sqlite3.Connection:
         """Return a connection of the standard library for appending records: autocommit, not synced at commit."""
@@ -112,14 +107,14 @@ class Database:
     def reading(self) -> "Iterator[Connection]":
         """Open a read transaction: one state of the store throughout, never blocked by writers."""
         engine = self._engine("deferred")
-        with self._explained(), engine.connect() as connection:
+        with _Explained(self), engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> "Iterator[Connection]":
         """Open a write transaction that is on disk when the block ends, or undone if it raises."""
         engine = self._engine("immediate")
-        with self._explained(), engine.begin() as connection:
+        with _Explained(self), engine.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -132,17 +127,8 @@ class Database:
         for engine in engines.values():
             engine.dispose()
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn a refusal of the database itself into StoreUnavailable; broken constraints pass."""
-        try:
-            yield
-        except Exception as fault:
-            if (inner := _of_driver(fault)) is None:
-                raise
-            raise self._explanation(inner) from None
-
-    def _explanation(self, fault: BaseException) -> StoreUnavailable:
+    def explanation(self, fault: BaseException) -> StoreUnavailable:
+        """Return what a refusal of the driver means, and what to do."""
         return postgres.explanation(self._url, fault) if self.is_postgres else schema.explained(self.path, fault)
 
     def _opened_pool(self) -> SqlitePool | PostgresPool:
@@ -167,6 +153,22 @@ class Database:
                     else sqlite_engine(self.path, begin=begin)
                 )
             return self._engines[begin]
+
+
+class _Explained:
+    """Turns a refusal of the database itself into StoreUnavailable; broken constraints pass."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        if isinstance(fault, Exception) and (inner := _of_driver(fault)) is not None:
+            raise self._database.explanation(inner) from None
 
 
 def _of_driver(fault: Exception) -> BaseException | None:
