@@ -22,7 +22,9 @@ VENV = ROOT / ".venv"
 STAMP = VENV / ".metaforge-setup"
 sys.path.insert(0, str(ROOT / "src"))
 
-from metaforge.cli import system  # noqa: E402 - the checkout's own sources, before anything is installed
+# The checkout's own sources, before anything is installed.
+from metaforge.cli import system  # noqa: E402
+from metaforge.core import debian  # noqa: E402
 
 WIDTH = 24
 
@@ -93,9 +95,9 @@ def follow(command: list[str], heard: Callable[[str], None], **options: object) 
         raise Stop("\n".join([f"{' '.join(command)} failed:", *worth_reading[-15:]]))
 
 
-def test_packages() -> None:
-    """Install the programs that tests alone use, where this needs nobody; without them those are skipped."""
-    missing = system.missing_needs(system.TEST_PROGRAMS)
+def more_packages() -> None:
+    """Install the programs that only some tools or tests use, where this needs nobody; they are missing otherwise."""
+    missing = system.missing_needs((*system.MORE_PROGRAMS, *system.TEST_PROGRAMS))
     root = system.is_root()
     if not missing or system.package_manager() != "apt-get" or not (root or can_sudo()):
         return
@@ -103,7 +105,7 @@ def test_packages() -> None:
         apt_install(missing, [] if root else ["sudo", "-n"])
     except Stop as stop:
         names = ", ".join(need.name for need in missing)
-        print(f"  tests with {names} will be skipped: {str(stop).splitlines()[-1]}")
+        print(f"  tools and tests with {names} will be missing: {str(stop).splitlines()[-1]}")
 
 
 def system_packages() -> None:
@@ -151,8 +153,22 @@ def can_sudo() -> bool:
 
 def apt_offers(package: str) -> bool:
     """Whether apt can install this package."""
-    told = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, env={"LC_ALL": "C"}).stdout
-    return "Candidate:" in told and "Candidate: (none)" not in told
+    name, _, release = package.partition("/")
+    told = subprocess.run(["apt-cache", "policy", name], capture_output=True, text=True, env={"LC_ALL": "C"}).stdout
+    is_there = "Candidate:" in told and "Candidate: (none)" not in told
+    return is_there and (not release or f" {release}/" in told)
+
+
+def add_backports(missing: list[system.SystemNeed], prefix: list[str]) -> None:
+    """Name this release's backports to apt where something is to come from there and they are not named yet."""
+    release = debian.codename()
+    if not release or all(need.backports_of != release for need in missing):
+        return
+    asked = ["apt-get", "indextargets", "--format", "$(CODENAME)"]
+    known = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    if f"{release}-backports" not in known:
+        command = debian.add_backports(release, " ".join([*prefix, ""]) if prefix else "")
+        follow(["sh", "-c", command], lambda line: None)
 
 
 def apt_install(missing: list[system.SystemNeed], prefix: list[str]) -> None:
@@ -162,6 +178,7 @@ def apt_install(missing: list[system.SystemNeed], prefix: list[str]) -> None:
     with step("system packages") as shown:
         shown.show(0.0, "reading the package lists")
         try:
+            add_backports(missing, prefix)
             follow([*environment, "apt-get", "update", *quiet], lambda line: None)
         except Stop as fault:
             shown.show(0.0, f"lists not renewed ({str(fault).splitlines()[-1][:60]}); trying those at hand")
@@ -248,7 +265,7 @@ def main() -> int:
     try:
         system_packages()
         if "dev" in extras.split(","):
-            test_packages()
+            more_packages()
         if not is_ready(extras):
             print(f"Setting up MetaForge in {ROOT} (first time: about two minutes)", flush=True)
             environment()

@@ -4,7 +4,15 @@ import pytest
 
 from metaforge.cli import system
 from metaforge.cli.doctor import namespace_fix
-from metaforge.cli.system import LIBRARIES, PROGRAMS, install_command, missing_needs, packages_for, system_needs
+from metaforge.cli.system import (
+    LIBRARIES,
+    MORE_PROGRAMS,
+    PROGRAMS,
+    install_command,
+    missing_needs,
+    packages_for,
+    system_needs,
+)
 
 EVERY_LIBRARY = {need.name for need in LIBRARIES}
 
@@ -96,3 +104,18 @@ def test_a_kernel_that_forbids_boxes_is_told_with_the_command_that_allows_them(t
     (tmp_path / switch).parent.mkdir()
     (tmp_path / switch).write_text(value + "\n")
     assert namespace_fix(tmp_path) == command
+
+
+def test_kicad_comes_from_backports_on_the_release_whose_own_is_too_old():
+    asked = packages_for(MORE_PROGRAMS, "apt-get", release="bookworm")
+    assert asked == [f"{name}/bookworm-backports" for name in ("kicad", "kicad-symbols", "kicad-footprints")]
+    assert packages_for(MORE_PROGRAMS, "apt-get", release="trixie") == ["kicad", "kicad-symbols", "kicad-footprints"]
+
+
+def test_the_command_for_several_programs_installs_each_from_where_it_is():
+    needs = (*PROGRAMS[:1], *MORE_PROGRAMS)
+    command = install_command(needs, "apt-get", is_root=True, platform="linux", release="bookworm")
+    assert command.startswith("apt-get install -y calculix-ccx && echo ")
+    assert command.count("kicad/bookworm-backports") == 1
+    command = install_command(needs, "apt-get", is_root=True, platform="linux", release="trixie")
+    assert command.endswith("apt-get install -y --no-install-recommends kicad kicad-symbols kicad-footprints")

@@ -4,6 +4,7 @@ CATALOG: dict[str, str] = {
     "cadquery": "metaforge.adapters.cadquery.server:CadQueryServer",
     "calculix": "metaforge.adapters.calculix.server:CalculixServer",
     "freecad": "metaforge.adapters.freecad.server:FreecadServer",
+    "kicad": "metaforge.adapters.kicad.server:KicadServer",
     "spice": "metaforge.adapters.spice.server:SpiceServer",
     "health": "metaforge.adapters.health.server:HealthServer",
     "twin": "metaforge.adapters.twin.server:TwinServer",

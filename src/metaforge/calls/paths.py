@@ -11,7 +11,7 @@ from metaforge.core.ids import sha256_file
 from metaforge.tools.context import Artefact
 from metaforge.tools.manifest import Tool
 
-_INPUT, _OUTPUT = "input-path", "output-path"
+_INPUT, _OUTPUT, _FOLDER = "input-path", "output-path", "output-folder"
 _MOUNT = "/workspace"
 _NEAREST = 3
 _INLINE_BYTES = 8 << 20
@@ -55,7 +55,7 @@ class PathJudge:
                     inputs[relative] = self._read(text, relative, target)
                 else:
                     _refuse_strange(relative)
-                    _writable(relative, target)
+                    _writable(relative, target, is_folder=kind == _FOLDER)
             except BadPath as fault:
                 problems[where] = str(fault)
                 return text
@@ -195,13 +195,13 @@ def _refuse_strange(text: str) -> None:
         raise BadPath(f"{text!r} begins with ~, which means no home folder here: give a path relative to the workspace")
 
 
-def _writable(relative: str, target: Path) -> None:
+def _writable(relative: str, target: Path, *, is_folder: bool) -> None:
     if any(part.startswith(".") for part in Path(relative).parts) or relative == ".":
         raise BadPath(f"{relative!r} is not a place for output: hidden files and folders are never written")
-    if target.is_dir():
+    if target.is_dir() and not is_folder:
         raise BadPath(f"{relative!r} is a folder, name the file to write")
-    if target.exists() and not target.is_file():
-        raise BadPath(f"{relative!r} exists and is not a regular file")
+    if target.exists() and not (target.is_dir() if is_folder else target.is_file()):
+        raise BadPath(f"{relative!r} exists and is not a {'folder' if is_folder else 'regular file'}")
     for parent in target.parents:
         if parent.exists():
             if not parent.is_dir():
@@ -210,10 +210,10 @@ def _writable(relative: str, target: Path) -> None:
 
 
 def _places(node: Any, root: dict[str, Any], at: Place, depth: int = 0) -> Iterator[tuple[Place, str]]:
-    """Walk a schema and yield where it says `format: input-path` or `output-path`."""
+    """Walk a schema and yield where it says `format: input-path`, `output-path` or `output-folder`."""
     if not isinstance(node, dict) or depth > 12:
         return
-    if node.get("format") in (_INPUT, _OUTPUT):
+    if node.get("format") in (_INPUT, _OUTPUT, _FOLDER):
         yield at, node["format"]
     reference = node.get("$ref", "")
     if reference.startswith("#/$defs/"):

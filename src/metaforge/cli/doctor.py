@@ -86,7 +86,7 @@ def python_checks() -> Iterable[Check]:
 
 def system_checks() -> Iterable[Check]:
     """Check programs, with their versions, and shared libraries."""
-    needs = system.system_needs()
+    needs = (*system.system_needs(), *system.MORE_PROGRAMS)
     missing = system.missing_needs(needs)
     manager, is_root = system.package_manager(), system.is_root()
     for need in needs:
@@ -105,7 +105,7 @@ def _program_check(need: system.SystemNeed) -> Check:
     from metaforge.registry.probe import Probe
     from metaforge.tools.manifest import Need
 
-    finding = Probe().measure(Need("program", need.name, apt=need.apt))
+    finding = Probe().measure(Need("program", need.name, apt=need.apt, minimum=need.minimum))
     if finding.found:
         return Check("programs", need.name, State.OK, f"{finding.version} ({finding.location})")
     fix = f"reinstall it: {system.install_command([need], system.package_manager(), is_root=system.is_root())}"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from metaforge.core import debian
+
 
 @dataclass(frozen=True)
 class SystemNeed:
@@ -20,7 +22,7 @@ class SystemNeed:
         name: the executable, or the library's file name (`libGL.so.1`).
         why: what does not work without it.
         apt, dnf, pacman, brew: the package that brings it, by package manager; empty where none is needed or known.
-            `a|b`: b where the manager has no a.
+            `a|b`: b where the manager has no a. Several packages are separated by blanks.
         required: whether the bracket demo fails without it.
     """
 
@@ -33,6 +35,10 @@ class SystemNeed:
     required: bool = True
     instead: str = ""
     """Another library that serves as well."""
+    backports_of: str = ""
+    """The Debian release whose own packages are too old: there they come from its backports."""
+    minimum: str = ""
+    """The lowest version that serves; empty when any does."""
 
     @property
     def is_library(self) -> bool:
@@ -61,6 +67,21 @@ PROGRAMS = (
     ),
     SystemNeed("ngspice", "spice.* tools simulate with it", "ngspice", "ngspice", "ngspice", "ngspice", required=False),
 )
+
+MORE_PROGRAMS = (
+    SystemNeed(
+        "kicad-cli",
+        "kicad.* tools check and export with it",
+        "kicad kicad-symbols kicad-footprints",
+        "kicad",
+        "kicad kicad-library",
+        "--cask kicad",
+        required=False,
+        backports_of="bookworm",
+        minimum="9.0",
+    ),
+)
+"""What only some tools use and takes long to fetch: `make programs` installs it, the demo does not wait for it."""
 
 TEST_PROGRAMS = (
     SystemNeed("chromium", "tests look at the dashboard with it", "chromium", "chromium", "chromium", required=False),
@@ -143,25 +164,36 @@ def package_manager(which: Callable[[str], str | None] = shutil.which) -> str:
 
 
 def packages_for(
-    needs: Sequence[SystemNeed], manager: str, offered: Callable[[str], bool] = lambda package: True
+    needs: Sequence[SystemNeed],
+    manager: str,
+    offered: Callable[[str], bool] = lambda package: True,
+    release: str | None = None,
 ) -> list[str]:
     """Return the packages of `manager` that bring `needs`, each once; of `a|b` the first that is `offered`."""
     field = "apt" if manager == "apt-get" else manager
     named: list[str] = []
     for need in needs:
         choices = str(getattr(need, field, "")).split("|")
-        named.append(next((choice for choice in choices if offered(choice)), choices[0]))
+        chosen = next((choice for choice in choices if offered(choice)), choices[0])
+        named += debian.with_backports(chosen.split(), need.backports_of, release) if field == "apt" else [chosen]
     return list(dict.fromkeys(filter(None, named)))
 
 
-def install_command(needs: Sequence[SystemNeed], manager: str, *, is_root: bool, platform: str = sys.platform) -> str:
+def install_command(
+    needs: Sequence[SystemNeed],
+    manager: str,
+    *,
+    is_root: bool,
+    platform: str = sys.platform,
+    release: str | None = None,
+) -> str:
     """Return the one command that brings `needs`, or a sentence where no command is known."""
     if platform == "win32":
         return "wsl --install -d Debian, then run make inside it: the engineering programs are made for Linux"
     sudo = "" if is_root or manager == "brew" else "sudo "
-    packages = packages_for(needs, manager)
     if manager == "apt-get":
-        return f"{sudo}apt-get install -y {' '.join(packages)}"
+        return _apt_command(needs, sudo, release)
+    packages = packages_for(needs, manager)
     if manager == "dnf":
         return f"{sudo}dnf install -y {' '.join(packages)}"
     if manager == "brew":
@@ -173,6 +205,17 @@ def install_command(needs: Sequence[SystemNeed], manager: str, *, is_root: bool,
         steps += [f"yay -S --needed {name}" for name in from_aur]
         return " && ".join(steps)
     return "install with your system's package manager: " + ", ".join(need.name for need in needs)
+
+
+def _apt_command(needs: Sequence[SystemNeed], sudo: str, release: str | None) -> str:
+    plain = packages_for([need for need in needs if not need.backports_of], "apt-get")
+    commands = [f"{sudo}apt-get install -y {' '.join(plain)}"] if plain else []
+    commands += [
+        debian.install_command(need.apt.split(), need.backports_of, release, sudo)
+        for need in needs
+        if need.backports_of
+    ]
+    return " && ".join(commands)
 
 
 def elsewhere(needs: Sequence[SystemNeed]) -> str:

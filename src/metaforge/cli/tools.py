@@ -161,4 +161,5 @@ def kind_of(field: dict[str, Any], definitions: dict[str, Any]) -> str:
     ]  # fmt: skip
     kind = "file to read" if field.get("format") == "input-path" else str(field.get("type", "any"))
     kind = "file to write" if field.get("format") == "output-path" else kind
+    kind = "folder to write" if field.get("format") == "output-folder" else kind
     return " ".join([kind, *limits])

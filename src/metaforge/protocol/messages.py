@@ -45,6 +45,7 @@ class NeedMessage(BaseModel):
     apt: str = ""
     extra: str = ""
     minimum: str = ""
+    backports_of: str = ""
 
 
 class ToolManifest(BaseModel):

@@ -13,7 +13,7 @@ _VERSION_SECONDS = 5.0
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 _VERSION_OF = {"ngspice": re.compile(r"ngspice-(\d+(?:\.\d+)*)")}
 """Where a version is told otherwise than as numbers with dots."""
-_VERSION_ARGUMENTS = {"ccx": ("-v",), "bwrap": ("--version",), "ngspice": ("--version",)}
+_VERSION_ARGUMENTS = {"ccx": ("-v",), "bwrap": ("--version",), "ngspice": ("--version",), "kicad-cli": ("version",)}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,14 @@ class Probe:
         version = _VERSION_OF.get(need.name, _VERSION).search(ran.stdout + ran.stderr)
         if version is None:
             return Finding(need, False, location, problem=f"{location} printed no version")
+        if need.minimum and _parts(version[1]) < _parts(need.minimum):
+            old = f"{need.name} {version[1]} ({location}) is too old: {need.minimum} or newer is needed"
+            return Finding(need, False, location, version[1], old)
         return Finding(need, True, location, version[1])
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def _measure_module(need: Need, location: str) -> Finding:

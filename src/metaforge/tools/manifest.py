@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from metaforge.core.debian import install_command
 from metaforge.tools.effect import Effect, HoldRule, annotations
 
 
@@ -26,12 +27,16 @@ class Need:
     """The extra of this package that brings it: `pip install 'metaforge[extra]'`."""
     minimum: str = ""
     """The lowest version known to work; empty when any will do."""
+    backports_of: str = ""
+    """The Debian release whose own version is too old: there it comes from the release's backports."""
 
     @property
     def install(self) -> str:
         """The one command that mends its absence."""
         if self.extra:
             return f"pip install 'metaforge[{self.extra}]'"
+        if self.backports_of:
+            return install_command(self.apt.split(), self.backports_of)
         return f"apt-get install -y {self.apt}" if self.apt else f"install {self.name}"
 
 

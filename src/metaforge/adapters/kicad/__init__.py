@@ -1,0 +1,1 @@
+"""Rule checks, exports, pictures, schematics and routing with KiCad."""
