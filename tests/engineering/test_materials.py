@@ -38,6 +38,61 @@ def test_every_material_is_plausible_complete_and_sourced(name: str) -> None:
     assert missing in ([], ["yield_strength_mpa"])
 
 
+FAMILIES = {
+    "steel": ((7700, 8100), (185e3, 215e3), (0.27, 0.31), (12, 55), (430, 520), (10e-6, 18e-6)),
+    "cast iron": ((6800, 7400), (66e3, 180e3), (0.21, 0.30), (40, 60), (440, 520), (10e-6, 12.5e-6)),
+    "aluminium": ((2640, 2850), (68e3, 75e3), (0.32, 0.34), (110, 240), (850, 1000), (21.5e-6, 24.5e-6)),
+    "magnesium": ((1730, 1850), (42e3, 46e3), (0.33, 0.36), (50, 160), (950, 1100), (24e-6, 28e-6)),
+    "titanium": ((4400, 4600), (100e3, 120e3), (0.30, 0.35), (6, 22), (500, 570), (8e-6, 10e-6)),
+    "copper": ((8300, 9000), (90e3, 135e3), (0.30, 0.36), (30, 400), (370, 420), (16e-6, 21.5e-6)),
+    "polymer": ((850, 1500), (700, 4500), (0.33, 0.45), (0.1, 0.45), (900, 2500), (4e-5, 2e-4)),
+    "composite": ((1700, 2000), (15e3, 30e3), (0.10, 0.30), (0.25, 1.0), (600, 1200), (10e-6, 20e-6)),
+    "glass": ((2400, 2600), (60e3, 75e3), (0.20, 0.25), (0.8, 1.2), (700, 900), (8e-6, 10e-6)),
+}
+"""What any textbook gives for a family: density, modulus, Poisson's ratio, conductivity, specific heat, expansion."""
+PROPERTIES = (
+    "density_kg_m3", "youngs_modulus_mpa", "poissons_ratio", "thermal_conductivity_w_mk", "specific_heat_j_kgk",
+    "expansion_per_k",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(TABLE))
+def test_every_property_lies_where_its_family_does(name: str) -> None:
+    material = TABLE[name]
+    for field, (low, high) in zip(PROPERTIES, FAMILIES[material.kind], strict=True):
+        assert low <= getattr(material, field) <= high, field
+    # Solids of any kind store 1.2 to 4.2 MJ of heat in a cubic metre and kelvin.
+    assert 1.2e6 <= material.density_kg_m3 * material.specific_heat_j_kgk <= 4.2e6
+    assert (
+        material.yield_strength_mpa is None or 5e-4 <= material.yield_strength_mpa / material.youngs_modulus_mpa < 0.04
+    )
+
+
+PUBLISHED = [
+    ("steel-316", "youngs_modulus_mpa", 28.0e6 * 6.894757e-3, 0.002),
+    ("aluminium-6061-t6", "youngs_modulus_mpa", 9.9e6 * 6.894757e-3, 0.002),
+    ("aluminium-6061-t6", "expansion_per_k", 13.1e-6 * 1.8, 0.005),
+    ("aluminium-6061-t6", "thermal_conductivity_w_mk", 1160 * 0.1442279, 0.005),
+    ("aluminium-7075-t6", "density_kg_m3", 0.101 * 27679.9, 0.002),
+    ("aluminium-7075-t6", "expansion_per_k", 13.1e-6 * 1.8, 0.005),
+    ("aluminium-2024-t3", "expansion_per_k", 12.9e-6 * 1.8, 0.005),
+    ("aluminium-2024-t3", "thermal_conductivity_w_mk", 840 * 0.1442279, 0.005),
+    ("titanium-ti6al4v", "density_kg_m3", 0.160 * 27679.9, 0.002),
+    ("titanium-ti6al4v", "youngs_modulus_mpa", 16.0e6 * 6.894757e-3, 0.002),
+    ("bronze-c93200", "density_kg_m3", 0.322 * 27679.9, 0.002),
+    ("bronze-c93200", "thermal_conductivity_w_mk", 33.6 * 1.730735, 0.005),
+    ("brass-c36000", "poissons_ratio", 97 / (2 * 37) - 1, 0.005),
+    ("steel-s235", "thermal_conductivity_w_mk", 54 - 3.33e-2 * 20, 0.002),
+    ("steel-s235", "specific_heat_j_kgk", 425 + 0.773 * 20 - 1.69e-3 * 20**2 + 2.22e-6 * 20**3, 0.002),
+]
+"""Values as their documents print them, most in US units: psi, lb/in3, 1/deg F, Btu in/(h ft2 deg F)."""
+
+
+@pytest.mark.parametrize(("name", "field", "value", "tolerance_ratio"), PUBLISHED)
+def test_a_value_is_the_published_one(name: str, field: str, value: float, tolerance_ratio: float) -> None:
+    assert getattr(TABLE[name], field) == pytest.approx(value, rel=tolerance_ratio)
+
+
 def test_numbers_given_beside_a_name_replace_its_own_and_are_said() -> None:
     changed = with_overrides(find_material("steel-316"), youngs_modulus_mpa=190000.0, density_kg_m3=None)
     assert (changed.youngs_modulus_mpa, changed.density_kg_m3) == (190000.0, 8000)
