@@ -41,6 +41,8 @@ class FaultyFiles(MemoryFileSystem):
     damaged_reads_left: ClassVar[int] = 0
     truncated_writes_left: ClassVar[int] = 0
     requests: ClassVar[list[str]] = []
+    arrivals: ClassVar[list[str]] = []
+    """Writes that have begun."""
     may_go_on: ClassVar[threading.Event] = threading.Event()
     """Cleared, a write waits: a store that takes its time."""
 
@@ -55,9 +57,11 @@ class FaultyFiles(MemoryFileSystem):
         cls.failures_left = cls.damaged_reads_left = cls.truncated_writes_left = 0
         cls.fault = OSError("connection reset")
         cls.requests.clear()
+        cls.arrivals.clear()
         cls.may_go_on.set()
 
     def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
+        FaultyFiles.arrivals.append(rpath)
         FaultyFiles.may_go_on.wait(10)
         self._fail("put")
         with open(lpath, "rb") as stream:
@@ -457,3 +461,123 @@ def test_doctor_exchanges_an_object_or_says_what_to_do(tmp_path: Path) -> None:
     assert fails.state is State.MISSING
     assert "mount it, or make it with mkdir -p" in fails.detail
     assert fails.fix == "correct METAFORGE_BLOB_URL, or unset it"
+
+
+# -- what is kept from before there was a store, and long bodies
+
+
+def kept_before(folder: Path, *contents: bytes) -> list[str]:
+    """Keep contents as a server without METAFORGE_BLOB_URL does."""
+    return [BlobStore(folder / "blobs").put_bytes(content) for content in contents]
+
+
+def test_what_was_kept_before_the_store_came_is_told_and_sent(url: str, tmp_path: Path) -> None:
+    before = kept_before(tmp_path / "one", b"first", b"second")
+    blobs = blobs_at(tmp_path / "one", url)
+    sent = blobs.put_bytes(b"third")
+    assert not blobs.is_complete
+
+    assert blobs.missing() == sorted(before)
+    assert blobs.settle([*before, sent], seconds=60.0) == {}
+
+    assert blobs.missing() == []
+    other = blobs_at(tmp_path / "other", url)
+    assert [other.read(sha256) for sha256 in before] == [b"first", b"second"]
+
+
+def test_a_folder_that_began_with_its_store_is_complete(tmp_path: Path) -> None:
+    blobs = blobs_at(tmp_path)
+    assert blobs.is_complete
+    blobs.put_bytes(b"design")
+    assert blobs_at(tmp_path).is_complete
+    assert not blobs_at(tmp_path, "faulty://another/bucket").is_complete
+
+
+def test_what_cannot_be_settled_is_told_with_its_reason(tmp_path: Path) -> None:
+    (damaged,) = kept_before(tmp_path, b"the truth")
+    path = BlobStore(tmp_path / "blobs").path_of(damaged)
+    path.chmod(0o600)
+    path.write_bytes(b"the trutj")
+    (whole,) = kept_before(tmp_path, b"whole")
+    blobs, nowhere = blobs_at(tmp_path), "0" * 64
+
+    told = blobs.settle([damaged, nowhere, whole], seconds=60.0)
+    assert told.keys() == {damaged, nowhere}
+    assert "is damaged" in told[damaged]
+    assert "neither below" in told[nowhere]
+
+    FaultyFiles.failures_left = 10**6
+    (late,) = kept_before(tmp_path, b"late")
+    assert "connection reset" in blobs.settle([late], seconds=60.0)[late]
+
+
+def test_settling_begins_nothing_after_its_time(tmp_path: Path) -> None:
+    first, second = kept_before(tmp_path, b"first", b"second")
+    told = blobs_at(tmp_path).settle([first, second], seconds=-1.0)
+    assert told.keys() == {first, second}
+    assert "still on its way" in told[first]
+    assert FaultyFiles.requests == []
+
+
+def test_a_folder_alone_tells_what_is_gone(tmp_path: Path) -> None:
+    blobs = BlobStore(tmp_path / "blobs")
+    there = blobs.put_file(written(tmp_path, b"design"), durable=False)
+    told = blobs.settle([there, "0" * 64], seconds=1.0)
+    assert told == {"0" * 64: f"it is not below {tmp_path}/blobs any more"}
+
+
+def test_a_long_body_goes_to_the_store_while_others_can_write(tmp_path: Path) -> None:
+    database, blobs = Database("", tmp_path), blobs_at(tmp_path)
+    twin = TwinStore(database, blobs)
+    with twin.change(author="owner") as change:
+        project_id = change.create_project("P").project_id
+    FaultyFiles.may_go_on.clear()
+    done: list[str] = []
+
+    def write_long() -> None:
+        body = {"text": "x" * (INLINE_BYTES + 1)}
+        node = twin.perform(lambda change: change.record("note", body, name="long"), author="a", project_id=project_id)
+        done.append(node.node_id)
+
+    long = threading.Thread(target=write_long)
+    long.start()
+    while not FaultyFiles.arrivals:
+        assert long.is_alive()
+        long.join(0.01)
+    short = twin.perform(lambda change: change.record("note", {"text": "short"}), author="b", project_id=project_id)
+    assert done == [], "the store has not taken the long one yet"
+    FaultyFiles.may_go_on.set()
+    long.join(10)
+    with twin.read() as view:
+        assert view.node(done[0]).body["text"].startswith("xx")
+        assert view.node(short.node_id).body == {"text": "short"}
+        notes = view.of_project(project_id).find("note", "author", "a")
+    assert [node.node_id for node in notes] == done, "it is written once"
+    database.close()
+
+
+def test_a_long_body_that_the_store_refuses_is_not_recorded_and_holds_nobody_up(tmp_path: Path) -> None:
+    database, blobs = Database("", tmp_path), blobs_at(tmp_path)
+    twin = TwinStore(database, blobs)
+    FaultyFiles.failures_left = 10**6
+    with pytest.raises(StoreUnavailable, match="connection reset"):
+        twin.perform(lambda change: change.record("note", {"text": "x" * (INLINE_BYTES + 1)}), author="a")
+    with twin.read() as view:
+        assert view.seq() == 0
+    database.close()
+
+
+def test_a_change_whose_long_body_differs_each_time_is_written_all_the_same(tmp_path: Path) -> None:
+    database, blobs = Database("", tmp_path), blobs_at(tmp_path)
+    twin = TwinStore(database, blobs)
+    attempts: list[int] = []
+
+    def write(change: Any) -> Any:
+        attempts.append(1)
+        return change.record("note", {"text": str(len(attempts)) * (INLINE_BYTES + 1)})
+
+    node = twin.perform(write, author="a")
+    with twin.read() as view:
+        assert view.node(node.node_id).body["text"] == str(len(attempts)) * (INLINE_BYTES + 1)
+        assert view.seq() == 1
+    database.close()

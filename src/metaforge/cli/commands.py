@@ -99,6 +99,17 @@ def adapters(as_json: Json = False) -> None:
     raise typer.Exit(show(as_json=as_json))
 
 
+@app.command()
+def blobs(
+    send: Annotated[bool, typer.Option("--send", help="Send what the store does not have.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell which kept files the store at METAFORGE_BLOB_URL lacks: those from before it was set, or lost there."""
+    from metaforge.cli.contents import show
+
+    raise typer.Exit(show(send=send, as_json=as_json))
+
+
 @app.command("open")
 def open_file(
     file: Annotated[Path, typer.Argument(help="A STEP, GLB, PNG or SVG file.")],

@@ -12,9 +12,10 @@ from typing import Any
 from metaforge.app import App
 from metaforge.cli import system
 from metaforge.cli.local import with_app
-from metaforge.cli.screen import console, print_json
+from metaforge.cli.screen import command_name, console, print_json
 from metaforge.core.errors import MetaForgeError
 from metaforge.mcp.service import ClientInfo
+from metaforge.store.mirrored import MirroredBlobs
 
 MODULE_SECONDS = 60.0
 VERSION_SECONDS = 10.0
@@ -198,6 +199,12 @@ def object_store_checks(app: App) -> Iterable[Check]:
         )
     else:
         yield Check("server", "object store", State.OK, "an object was written, read back and removed")
+        if isinstance(app.blobs, MirroredBlobs) and not app.blobs.is_complete:
+            yield Check(
+                "server", "files kept before", State.NOTE,
+                "files kept here before METAFORGE_BLOB_URL was set may not be in the store",
+                f"{command_name()} blobs --send",
+            )  # fmt: skip
 
 
 def _sandbox_check(sandbox: dict[str, Any]) -> Check:

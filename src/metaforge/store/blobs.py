@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -12,6 +13,7 @@ from metaforge.core.errors import ResourceUnreadable
 
 _CHUNK_BYTES = 1 << 20
 _STALE_SECONDS = 24 * 3600
+_DIGEST_LENGTH = 64
 
 
 class Blobs(Protocol):
@@ -26,6 +28,12 @@ class Blobs(Protocol):
 
     def put_bytes(self, content: bytes) -> str:
         """Keep a content durably and return its SHA-256."""
+
+    def has(self, sha256: str) -> bool:
+        """Whether a content is known to be where it belongs, without asking anybody."""
+
+    def settle(self, digests: Iterable[str], *, seconds: float) -> dict[str, str]:
+        """See that contents are durably where they belong, for so long; return those that are not, and why."""
 
     def path_of(self, sha256: str) -> Path:
         """Return a local file with a content; raises KeyError where there is none."""
@@ -61,9 +69,14 @@ def open_blobs(url: str, root: Path) -> Blobs:
 
 def place_of(sha256: str) -> str:
     """Return the name that a content has below any root; raises KeyError when the digest is no SHA-256."""
-    if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+    if not is_digest(sha256):
         raise KeyError(sha256)
     return f"{sha256[:2]}/{sha256}"
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is a SHA-256 as contents are named by it."""
+    return len(text) == _DIGEST_LENGTH and set(text) <= set("0123456789abcdef")
 
 
 class BlobStore:
@@ -110,6 +123,33 @@ class BlobStore:
             finally:
                 temporary.unlink(missing_ok=True)
         return digest
+
+    def has(self, sha256: str) -> bool:
+        """Whether there is a content of this digest."""
+        return self._place(sha256).is_file()
+
+    def settle(self, digests: Iterable[str], *, seconds: float) -> dict[str, str]:
+        """Sync contents to the disk that were kept without waiting for it.
+
+        Returns:
+            Those that are not here, by digest, and why.
+        """
+        missing: dict[str, str] = {}
+        for sha256 in digests:
+            try:
+                path = self.path_of(sha256)
+                _sync(path)
+                _sync(path.parent)
+            except KeyError:
+                missing[sha256] = f"it is not below {self.root} any more"
+            except OSError as fault:
+                missing[sha256] = f"it cannot be read: {fault}"
+        return missing
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every content here."""
+        for folder in sorted(self.root.glob("[0-9a-f][0-9a-f]")):
+            yield from sorted(each.name for each in folder.iterdir() if is_digest(each.name))
 
     def path_of(self, sha256: str) -> Path:
         """Return where a content lies, to be read and never written.
@@ -175,13 +215,8 @@ class BlobStore:
         place = self._place(digest)
         place.parent.mkdir(exist_ok=True)
         temporary.replace(place)
-        if not durable:
-            return
-        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        if durable:
+            _sync(place.parent)
 
     def _holds(self, digest: str) -> bool:
         """Whether an intact copy is there: a damaged one is replaced by the next put."""
@@ -203,6 +238,14 @@ class BlobStore:
             self._swept = True
             _remove_stale(folder)
         return folder / f"{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _remove_stale(folder: Path) -> None:

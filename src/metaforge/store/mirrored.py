@@ -2,6 +2,8 @@
 
 import os
 import threading
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from metaforge.core.counts import counted
@@ -42,6 +44,7 @@ class MirroredBlobs:
         self._again = False
         self._sender: threading.Thread | None = None
         self._closing = threading.Event()
+        self._begun = False
 
     def put_file(self, path: Path, *, durable: bool = True) -> str:
         """Keep a copy of a regular file.
@@ -57,6 +60,7 @@ class MirroredBlobs:
             OSError: it cannot be read, is no regular file, or the folder cannot be written.
             StoreUnavailable: the object store did not take it, and `durable` asks for that.
         """
+        self._begin()
         sha256 = self._folder.put_file(path, durable=durable)
         if durable:
             self._send(sha256)
@@ -68,9 +72,85 @@ class MirroredBlobs:
 
     def put_bytes(self, content: bytes) -> str:
         """Keep a content in both places and return its SHA-256; raises StoreUnavailable."""
+        self._begin()
         sha256 = self._folder.put_bytes(content)
         self._send(sha256)
         return sha256
+
+    def _begin(self) -> None:
+        """A folder that was empty when a store came to it holds nothing which that store will not be sent."""
+        if not self._begun:
+            self._begun = True
+            if next(self._folder.digests(), None) is None:
+                self.note_complete()
+
+    def has(self, sha256: str) -> bool:
+        """Whether this process has sent a content."""
+        return sha256 in self._sent
+
+    def settle(self, digests: Iterable[str], *, seconds: float) -> dict[str, str]:
+        """Send contents that the store does not have, those from before there was one too.
+
+        Args:
+            digests: which.
+            seconds: no further one is begun after so long.
+
+        Returns:
+            Those that are not in the store, by digest, and why.
+        """
+        missing: dict[str, str] = {}
+        ends, failure = time.monotonic() + seconds, ""
+        for sha256 in digests:
+            if sha256 in self._sent:
+                continue
+            if not failure and time.monotonic() > ends:
+                failure = f"it is still on its way to {self._objects.name}"
+            if not failure:
+                try:
+                    missing |= self._settled(sha256)
+                    continue
+                except StoreUnavailable as fault:
+                    failure = fault.message
+            missing[sha256] = failure
+        return missing
+
+    def _settled(self, sha256: str) -> dict[str, str]:
+        if self._objects.holds(sha256):
+            self._note_sent(sha256)
+            return {}
+        try:
+            if sha256_file(self._folder.path_of(sha256)) != sha256:
+                return {sha256: f"its copy below {self._folder.root} is damaged"}
+        except (KeyError, OSError):
+            return {sha256: f"it is neither below {self._folder.root} nor in {self._objects.name}"}
+        self._send(sha256)
+        return {}
+
+    def missing(self) -> list[str]:
+        """Return the contents here that the store does not have.
+
+        Raises:
+            StoreUnavailable: the store could not be listed.
+        """
+        there = self._objects.digests()
+        return [sha256 for sha256 in self._folder.digests() if sha256 not in there]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was ever kept here is known to have been sent to this store, or waits to be."""
+        try:
+            return self._mark.read_text() == self._objects.name
+        except OSError:
+            return next(self._folder.digests(), None) is None
+
+    def note_complete(self) -> None:
+        """Remember that the store has, or will be sent, all that is here."""
+        self._folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._mark.write_text(self._objects.name)
+
+    @property
+    def _mark(self) -> Path:
+        return self._folder.root / "mirrored-to"
 
     def path_of(self, sha256: str) -> Path:
         """Return a local file with a content, brought from the object store if need be.
@@ -134,9 +214,12 @@ class MirroredBlobs:
     def _send(self, sha256: str) -> None:
         if sha256 not in self._sent:
             self._objects.send(self._folder.path_of(sha256), sha256)
-            if len(self._sent) >= _REMEMBERED_COUNT:
-                self._sent.clear()
-            self._sent.add(sha256)
+        self._note_sent(sha256)
+
+    def _note_sent(self, sha256: str) -> None:
+        if len(self._sent) >= _REMEMBERED_COUNT:
+            self._sent.clear()
+        self._sent.add(sha256)
         (self._pending / sha256).unlink(missing_ok=True)
 
     def _fetch(self, sha256: str) -> None:

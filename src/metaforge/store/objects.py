@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from metaforge.core.errors import MetaForgeError, ResourceUnreadable
 from metaforge.core.ids import sha256_file
-from metaforge.store.blobs import BlobStore, place_of
+from metaforge.store.blobs import BlobStore, is_digest, place_of
 from metaforge.store.location import StoreUnavailable
 
 T = TypeVar("T")
@@ -68,6 +68,42 @@ class ObjectStore:
             self._attempt(f"{name} could not be written", put)
         except FileNotFoundError as fault:
             raise self._unavailable(f"{name} could not be written", fault) from fault
+
+    def holds(self, sha256: str) -> bool:
+        """Whether there is an object of this digest; its bytes are not read.
+
+        Raises:
+            StoreUnavailable: the store did not say.
+        """
+        name = place_of(sha256)
+
+        def look() -> bool:
+            files, root = self._open()
+            if _is_local(files):
+                _folder(root)
+            files.invalidate_cache()
+            return bool(files.exists(f"{root}/{name}"))
+
+        return self._attempt(f"{name} could not be looked for", look)
+
+    def digests(self) -> set[str]:
+        """Return the digest of every object.
+
+        Raises:
+            StoreUnavailable: the store could not be listed.
+        """
+
+        def look() -> set[str]:
+            files, root = self._open()
+            if _is_local(files):
+                _folder(root)
+            files.invalidate_cache()
+            return {name for path in files.find(root) if is_digest(name := str(path).rpartition("/")[2])}
+
+        try:
+            return self._attempt("it could not be listed", look)
+        except FileNotFoundError:
+            return set()
 
     def fetch(self, sha256: str, target: Path) -> None:
         """Write an object into a local file.

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from metaforge.core.errors import ToolError
+from metaforge.core.ids import sha256_bytes
 from metaforge.store.blobs import Blobs
 from metaforge.store.transaction import Transaction
 from metaforge.twin import closing, definitions, linking, projects, records, sessions
@@ -21,6 +22,18 @@ from metaforge.twin.model import (
     SessionEvent,
 )
 from metaforge.twin.view import View
+
+
+class ContentFirst(Exception):
+    """A content has to be where it belongs before the change that names it begins: others would wait for it.
+
+    Args:
+        content: to be kept; then the change is made again.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(f"{len(content)} bytes")
+        self.content = content
 
 
 class Change:
@@ -45,6 +58,7 @@ class Change:
         run: Run | None,
         project_id: str,
         now: str,
+        repeatable: bool = False,
     ) -> None:
         self.transaction = transaction
         self.blobs = blobs
@@ -53,12 +67,24 @@ class Change:
         self.run = run
         self.project_id = project_id
         self.now = now
+        self._repeatable = repeatable
         self.view = View(transaction, blobs, Reader(self.run_id, project_id))
 
     @property
     def run_id(self) -> str:
         """The calling run's id, or an empty text."""
         return self.run.run_id if self.run else ""
+
+    def keep(self, content: bytes) -> str:
+        """Keep a long content and return its SHA-256.
+
+        Raises:
+            ContentFirst: keeping it takes an exchange with another machine, and this change can be made again.
+            StoreUnavailable: the store of contents did not take it.
+        """
+        if self._repeatable and not self.blobs.has(digest := sha256_bytes(content)):
+            raise ContentFirst(content)
+        return digest if self._repeatable else self.blobs.put_bytes(content)
 
     # -- nodes ---------------------------------------------------------------------------------------------------
 

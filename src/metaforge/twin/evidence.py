@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -45,6 +45,18 @@ class Cited:
 
     calls: tuple[CallRecord, ...]
     origins: frozenset[str]
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    """Files of the calls, by SHA-256, that are not where they belong, and why."""
+
+    @property
+    def artefacts(self) -> list[str]:
+        """SHA-256 of the files that the calls made."""
+        return list(dict.fromkeys(each.sha256 for call in self.calls for each in call.artefacts))
+
+    def files_waiting(self) -> list[dict[str, str]]:
+        """Return the calls' files that are not where they belong, with the reason."""
+        found = {each.sha256: each.path for call in self.calls for each in call.artefacts}
+        return [{"path": found[sha256], "sha256": sha256, "reason": why} for sha256, why in self.waiting.items()]
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return what evidence keeps of them, so that it can be read without the calls' own records."""
@@ -229,6 +241,12 @@ def _doubts(valid_against: Iterable[Pinned], cited: Cited) -> Iterable[str]:
     if not cited.calls:
         yield "No call is cited: nothing shows that this evidence was made with what it is valid against"
         return
+    if waiting := cited.files_waiting():
+        first = waiting[0]
+        yield (
+            f"{counted(len(waiting), 'file', 'files')} of the cited calls cannot be relied on to be there later, "
+            f"{first['path']} first: {first['reason']}"
+        )
     for target in valid_against:
         sha256 = target.node.body.get("content_hash")
         if target.node.kind in WORK_PRODUCTS and sha256 and sha256 not in cited.origins:

@@ -45,9 +45,7 @@ def insert_node(change: "Change", node: Node) -> None:
         ToolError: `not_recordable`.
     """
     content = dump(node.body, f"The {node.kind} {node.name[:80]!r}")
-    body, body_sha256 = (
-        (content.decode(), "") if len(content) <= INLINE_BYTES else ("", change.blobs.put_bytes(content))
-    )
+    body, body_sha256 = (content.decode(), "") if len(content) <= INLINE_BYTES else ("", change.keep(content))
     change.transaction.run(
         _INSERT,
         node.node_id, node.kind, node.name, body, body_sha256, node.project_id, node.item_id or None, node.item_key,

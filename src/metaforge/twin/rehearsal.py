@@ -6,6 +6,7 @@ asked. Nothing stays but contents kept by digest, which no revision names.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
@@ -74,20 +75,18 @@ class RehearsingServices(TwinServices):
         def rehearse() -> T:
             made: list[T] = []
             written: list[tuple[ChangeEntry, str, dict[str, Any]]] = []
-            try:
-                with self.store.change(
-                    author=ctx.caller.actor_id,
-                    reason=reason,
-                    run_id=ctx.run_id,
-                    project_id=project_id or ctx.project_id,
-                    durable=False,
-                ) as change:
-                    before = change.view.seq()
-                    made.append(work(change))
-                    written.extend(_written(change, before))
-                    raise _Undone
-            except _Undone:
-                pass
+
+            def undone(change: Change) -> None:
+                before = change.view.seq()
+                made.append(work(change))
+                written.extend(_written(change, before))
+                raise _Undone
+
+            with suppress(_Undone):
+                self.store.perform(
+                    undone, author=ctx.caller.actor_id, reason=reason, run_id=ctx.run_id,
+                    project_id=project_id or ctx.project_id, durable=False,
+                )  # fmt: skip
             with self.store.read(Reader(ctx.run_id, project_id or ctx.project_id)) as view:
                 for entry, subject, facts in written:
                     recording.after[subject] = {**recording.after.get(subject, {}), **facts}

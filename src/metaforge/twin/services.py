@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,8 @@ from metaforge.twin.store import TwinStore
 from metaforge.twin.view import View
 
 T = TypeVar("T")
+SETTLE_SECONDS = 20.0
+"""How long evidence waits for the files of the calls that it cites to reach an object store."""
 
 
 @dataclass(frozen=True)
@@ -88,27 +90,33 @@ class TwinServices:
     ) -> T:
         """Run `work` in one change, written when this returns or not at all.
 
-        The author and the run are the caller's, as the server knows them.
+        The author and the run are the caller's, as the server knows them. `work` may run several times, and must write
+        the same each time.
 
         Raises:
             ToolError: what `work` raises, or `store_unavailable`.
         """
 
         def write() -> T:
-            with self.store.change(
-                author=ctx.caller.actor_id,
-                reason=reason,
-                run_id=ctx.run_id,
-                project_id=project_id or ctx.project_id,
-                durable=durable,
-            ) as change:
-                return work(change)
+            return self.store.perform(
+                work, author=ctx.caller.actor_id, reason=reason, run_id=ctx.run_id,
+                project_id=project_id or ctx.project_id, durable=durable,
+            )  # fmt: skip
 
         return await in_thread(write)
 
     async def cite(self, call_ids: Sequence[str]) -> Cited:
-        """Look up calls that evidence cites; raises ToolError `unknown_call`, `call_not_usable`."""
-        return await in_thread(lambda: cite(self.calls, call_ids)) if call_ids else Cited((), frozenset())
+        """Look up calls that evidence cites, and see that their files are where they belong.
+
+        Raises:
+            ToolError: `unknown_call`, `call_not_usable`.
+        """
+
+        def look() -> Cited:
+            found = cite(self.calls, call_ids)
+            return replace(found, waiting=self.blobs.settle(found.artefacts, seconds=SETTLE_SECONDS))
+
+        return await in_thread(look) if call_ids else Cited((), frozenset())
 
     async def keep(self, content: bytes) -> str:
         """Keep a file's content and return its SHA-256."""

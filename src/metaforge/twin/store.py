@@ -1,20 +1,24 @@
 """The one home of a design: opened at first use, shared by all processes and threads that work on it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from metaforge.core.clock import utc_now
 from metaforge.core.errors import ToolError
 from metaforge.store.blobs import Blobs
 from metaforge.store.database import Database
 from metaforge.store.transaction import Transaction
-from metaforge.twin.change import Change
+from metaforge.twin.change import Change, ContentFirst
 from metaforge.twin.model import Reader, Run
 from metaforge.twin.unknown import unknown_project
 from metaforge.twin.view import View
 
 EVERYBODY = Reader()
+_MAX_CONTENTS = 8
+"""After so many long contents in one change the rest is kept inside it."""
+T = TypeVar("T")
 
 
 class TwinStore:
@@ -50,9 +54,52 @@ class TwinStore:
         with self._database.transaction(write=False) as transaction:
             yield View(transaction, self._blobs, reader)
 
+    def perform(
+        self,
+        work: Callable[[Change], T],
+        *,
+        author: str,
+        reason: str = "",
+        run_id: str = "",
+        project_id: str = "",
+        durable: bool = True,
+    ) -> T:
+        """Run `work` in a change, its long contents kept before anybody has to wait for it.
+
+        Where contents lie on another machine the change is undone when it comes to one that is not there yet, and made
+        again once it is: `work` may run several times, and each run must write the same.
+
+        Args:
+            work: what to write; nothing of the change may be used after it returns.
+            author, reason, run_id, project_id, durable: see `change`.
+
+        Raises:
+            ToolError, StoreUnavailable: as `change`, or what `work` raises.
+        """
+        who: Any = {
+            "author": author, "reason": reason, "run_id": run_id, "project_id": project_id, "durable": durable,
+            "now": utc_now(),
+        }  # fmt: skip
+        for _ in range(_MAX_CONTENTS if not self._blobs.answers_at_once else 0):
+            try:
+                with self.change(**who, repeatable=True) as change:
+                    return work(change)
+            except ContentFirst as first:
+                self._blobs.put_bytes(first.content)
+        with self.change(**who) as change:
+            return work(change)
+
     @contextmanager
     def change(
-        self, *, author: str, reason: str = "", run_id: str = "", project_id: str = "", durable: bool = True
+        self,
+        *,
+        author: str,
+        reason: str = "",
+        run_id: str = "",
+        project_id: str = "",
+        durable: bool = True,
+        now: str = "",
+        repeatable: bool = False,
     ) -> Iterator[Change]:
         """Open a change: one transaction, the only one that writes while it lasts. Keep it short.
 
@@ -62,6 +109,8 @@ class TwinStore:
             run_id: the calling run, from the call context; its definitions become drafts.
             project_id: where new things belong. Empty: the run's project, else none.
             durable: whether it is synced to disk; False for session events, of which a loss of power may cost some.
+            now: the time of everything in it; by default the present one.
+            repeatable: whether the caller makes it again after ContentFirst.
 
         Raises:
             ToolError: `unknown_project`, `unknown_run`, `run_other_project`; or what the block raises.
@@ -76,7 +125,8 @@ class TwinStore:
                 project_id = project_id or (run.project_id if run else "")
                 change = Change(
                     transaction, self._blobs,
-                    author=author, reason=reason, run=run, project_id=project_id, now=utc_now(),
+                    author=author, reason=reason, run=run, project_id=project_id, now=now or utc_now(),
+                    repeatable=repeatable,
                 )  # fmt: skip
                 change.claim(project_id)
                 if project_id and change.view.project(project_id) is None:

@@ -44,6 +44,21 @@ async def evidence(bench: Any, **more: Any) -> dict[str, Any]:
     return made
 
 
+async def test_files_of_cited_calls_that_are_gone_are_told(bench: Any, design: dict[str, Any]) -> None:
+    there = bench.app.blobs.put_bytes(b"mesh")
+    solved(bench, "c1", design["content_hash"], made=there)
+    whole = await evidence(bench, call_ids=["c1"])
+    assert (whole["warnings"], whole.get("files_waiting")) == ([], None)
+
+    gone = sha256_bytes(b"never kept")
+    solved(bench, "c2", design["content_hash"], made=gone)
+    made = await evidence(bench, call_ids=["c2"])
+    (row,) = made["files_waiting"]
+    assert (row["path"], row["sha256"]) == ("f", gone)
+    assert "is not below" in row["reason"]
+    assert made["warnings"][0].startswith("1 file of the cited calls cannot be relied on to be there later, f first")
+
+
 @pytest.mark.parametrize(
     "result",
     [{}, {"figures": {}}, {"max_von_mises_mpa": None}, {"note": "  "}, {"a": [], "b": [{"c": "TBD"}]}, {"x": "n/a"}],

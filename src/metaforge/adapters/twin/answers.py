@@ -210,6 +210,8 @@ class EvidenceAnswer(Written):
     valid_against: list[str]
     valid_against_count: int
     superseded: str | None = None
+    files_waiting: list[Row] | None = None
+    """Files of the cited calls that are not in the store of contents yet, and why."""
 
 
 @dataclass(frozen=True)

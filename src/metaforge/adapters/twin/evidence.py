@@ -101,6 +101,7 @@ class EvidenceTools(ToolGroup):
             **written(made.node), result_hash=made.result_hash, execution_timestamp=made.executed_at,
             supports=[each.ref for each in made.supports], contradicts=[each.ref for each in made.contradicts],
             valid_against=against, valid_against_count=len(against), superseded=supersedes or None,
+            files_waiting=cited.files_waiting() or None,
         )  # fmt: skip
         valid = f", valid against {', '.join(against)}" if against else ", valid against nothing in particular"
         return Answer(
