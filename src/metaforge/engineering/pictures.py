@@ -4,139 +4,36 @@ Uses VTK, which comes with CadQuery. The window is software-rendered (OSMesa, el
 no graphics device and no privileges.
 """
 
-import ctypes
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metaforge.core.errors import FailureMode, ToolError
-
-Colour = tuple[float, float, float]
-"""sRGB, each channel 0 to 1."""
-Vector = tuple[float, float, float]
-Rectangle = tuple[int, int, int, int]
-"""Left, bottom, width, height in pixels; the origin is the sheet's lower left corner."""
-
-SHEET_PX = 768
-INK: Colour = (0.13, 0.15, 0.18)
-FAINT: Colour = (0.45, 0.49, 0.54)
-STEEL: Colour = (0.62, 0.70, 0.80)
-AXES: tuple[tuple[str, Vector, Colour], ...] = (
-    ("X", (1, 0, 0), (0.80, 0.15, 0.12)),
-    ("Y", (0, 1, 0), (0.10, 0.55, 0.16)),
-    ("Z", (0, 0, 1), (0.10, 0.30, 0.80)),
+from metaforge.engineering.picture_scene import (
+    AXES,
+    FAINT,
+    INK,
+    SHEET_PX,
+    Colour,
+    ColourScale,
+    Direction,
+    Rectangle,
+    Surface,
+    Thing,
+    quantity,
+    round_length,
 )
-RAINBOW: tuple[Colour, ...] = (
-    (0.19, 0.27, 0.66), (0.16, 0.56, 0.80), (0.25, 0.74, 0.58), (0.62, 0.83, 0.33), (0.96, 0.84, 0.27),
-    (0.95, 0.56, 0.20), (0.80, 0.17, 0.16),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Direction:
-    """Where a view looks from: the part-to-camera vector and what is up on the sheet."""
-
-    name: str
-    towards_camera: Vector
-    up: Vector
-
-    def basis(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the unit vectors that point right and up on the sheet."""
-        back = np.array(self.towards_camera, float)
-        right = np.cross(np.array(self.up, float), back)
-        right /= np.linalg.norm(right)
-        up = np.cross(back, right)
-        return right, up / np.linalg.norm(up)
-
-
-FRONT = Direction("Front (from -y)", (0, -1, 0), (0, 0, 1))
-RIGHT = Direction("Right (from +x)", (1, 0, 0), (0, 0, 1))
-TOP = Direction("Top (from +z)", (0, 0, 1), (0, 1, 0))
-OBLIQUE = Direction("3/4 view", (0.9, -1.2, 0.85), (0, 0, 1))
-
-
-@dataclass(frozen=True)
-class ColourScale:
-    """How values become colours, and what the colour bar says: `von Mises stress, MPa`."""
-
-    low: float
-    high: float
-    title: str
-
-
-@dataclass(frozen=True)
-class Surface:
-    """Triangles to shade.
-
-    Args:
-        points_mm: n x 3.
-        triangles: m x 3 point numbers.
-        colour: of the whole surface when it carries no values.
-        values: one number per point, coloured through `scale`.
-        smooth: whether neighbouring triangles that meet below 30 degrees shade as one.
-    """
-
-    points_mm: NDArray[np.float64]
-    triangles: NDArray[np.int64]
-    colour: Colour = STEEL
-    values: NDArray[np.float64] | None = None
-    scale: ColourScale | None = None
-    opacity: float = 1.0
-    smooth: bool = True
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Polylines to draw over surfaces, each an n x 3 array in mm."""
-
-    polylines: Sequence[NDArray[np.float64]]
-    colour: Colour = INK
-    width_px: float = 1.2
-
-
-Thing = Surface | Lines
-
-
-def projected_size(bounds_mm: NDArray[np.float64], direction: Direction) -> tuple[float, float]:
-    """Return width and height in mm of a box (2 x 3, low and high corner) seen from a direction."""
-    right, up = direction.basis()
-    size = bounds_mm[1] - bounds_mm[0]
-    return float(np.abs(right) @ size), float(np.abs(up) @ size)
-
-
-def fitting_scale(
-    bounds_mm: NDArray[np.float64], views: Sequence[tuple[Direction, Rectangle]], margin_px: int
-) -> float:
-    """Return the mm per pixel at which every view of the box fits its rectangle."""
-    worst = 1e-9
-    for direction, (_, _, width, height) in views:
-        across, upright = projected_size(bounds_mm, direction)
-        worst = max(worst, across / (width - 2 * margin_px), upright / (height - 2 * margin_px))
-    return worst
-
-
-def round_length(longest: float) -> float:
-    """Return the largest 1, 2 or 5 times a power of ten that is at most `longest`."""
-    power = 10.0 ** np.floor(np.log10(longest))
-    return float(max(step * power for step in (1, 2, 5) if step * power <= longest * 1.0000001))
-
-
-def quantity(value: float) -> str:
-    """Write a number for a label: at most four significant digits, no trailing zeros."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{float(f'{value:.4g}'):g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return f"{value:.3g}"
-
-
-def shortened(words: str, longest: int) -> str:
-    """Return printable words of at most `longest` characters; the end is what tells files apart."""
-    plain = "".join(each for each in words if each.isprintable())
-    return plain if len(plain) <= longest else "..." + plain[-(longest - 3) :]
+from metaforge.engineering.picture_vtk import (
+    light,
+    lines_actor,
+    lookup_table,
+    polygons,
+    polylines_data,
+    set_values,
+    software_window,
+    surface_actor,
+)
 
 
 class Sheet:
@@ -146,7 +43,7 @@ class Sheet:
         from vtkmodules.vtkRenderingCore import vtkRenderer
 
         self.width_px, self.height_px = width_px, height_px
-        self._window = _software_window()
+        self._window = software_window()
         self._window.SetSize(width_px, height_px)
         self._window.SetMultiSamples(8)
         self._window.SetNumberOfLayers(2)
@@ -179,7 +76,7 @@ class Sheet:
         )  # fmt: skip
         renderer.SetBackground(1, 1, 1)
         for thing in things:
-            renderer.AddActor(_surface_actor(thing) if isinstance(thing, Surface) else _lines_actor(thing))
+            renderer.AddActor(surface_actor(thing) if isinstance(thing, Surface) else lines_actor(thing))
         camera = renderer.GetActiveCamera()
         back = np.array(direction.towards_camera, float)
         back /= np.linalg.norm(back)
@@ -189,7 +86,7 @@ class Sheet:
         camera.SetViewUp(*direction.up)
         camera.SetParallelScale(mm_per_px * height / 2)
         camera.SetClippingRange(depth_mm * 0.5, depth_mm * 4)
-        _light(renderer)
+        light(renderer)
         self._window.AddRenderer(renderer)
 
     def text(
@@ -217,7 +114,7 @@ class Sheet:
         from vtkmodules.vtkRenderingCore import vtkActor2D, vtkPolyDataMapper2D
 
         mapper = vtkPolyDataMapper2D()
-        mapper.SetInputData(_line_data([np.array([(x, y, 0.0) for x, y in points_px])]))
+        mapper.SetInputData(polylines_data([np.array([(x, y, 0.0) for x, y in points_px])]))
         actor = vtkActor2D()
         actor.SetMapper(mapper)
         actor.GetProperty().SetColor(*colour)
@@ -265,12 +162,12 @@ class Sheet:
         rows = np.linspace(bottom, bottom + height, steps + 1)
         points = np.array([(x, y, 0.0) for y in rows for x in (left, left + width)])
         quads = np.array([(2 * i, 2 * i + 1, 2 * i + 3, 2 * i + 2) for i in range(steps)], np.int64)
-        data = _poly_data(points, quads)
+        data = polygons(points, quads)
         values = np.repeat(np.linspace(scale.low, scale.high, steps + 1), 2)
-        _set_values(data, values)
+        set_values(data, values)
         mapper = vtkPolyDataMapper2D()
         mapper.SetInputData(data)
-        mapper.SetLookupTable(_lookup_table(scale))
+        mapper.SetLookupTable(lookup_table(scale))
         mapper.UseLookupTableScalarRangeOn()
         bar = vtkActor2D()
         bar.SetMapper(mapper)
@@ -309,148 +206,3 @@ class Sheet:
         if not path.is_file():
             raise ToolError(f"The picture {path.name} could not be written", kind="picture_failed")
         self._window.Finalize()
-
-
-def _software_window() -> Any:
-    """Return an off-screen window that needs neither a display nor a graphics device."""
-    import vtkmodules.vtkRenderingFreeType  # noqa: F401 - registers the text renderer
-    from vtkmodules import vtkRenderingOpenGL2 as backend
-
-    # VTK aborts the process when it cannot load the library, so ask the loader first.
-    for library, window_class in (("libOSMesa.so.8", "vtkOSOpenGLRenderWindow"), ("libEGL.so.1", "vtkEGLRenderWindow")):
-        if hasattr(backend, window_class) and _loads(library):
-            window = getattr(backend, window_class)()
-            window.SetOffScreenRendering(1)
-            return window
-    raise ToolError(
-        "No picture: neither libOSMesa.so.8 nor libEGL.so.1 is on this machine",
-        kind="picture_failed", failure_mode=FailureMode.ENVIRONMENT,
-        fix="apt-get install -y libosmesa6, or call again without the picture",
-    )  # fmt: skip
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
-
-
-def _light(renderer: Any) -> None:
-    """Light from over the viewer's left shoulder, and a weak one from the right against black faces."""
-    from vtkmodules.vtkRenderingCore import vtkLight
-
-    renderer.AutomaticLightCreationOff()
-    for position, strength in (((-0.4, 0.8, 1.2), 0.72), ((0.9, -0.2, 0.8), 0.42)):
-        light = vtkLight()
-        light.SetLightTypeToCameraLight()
-        light.SetPosition(*position)
-        light.SetFocalPoint(0, 0, 0)
-        light.SetIntensity(strength)
-        renderer.AddLight(light)
-
-
-def _surface_actor(surface: Surface) -> Any:
-    from vtkmodules.vtkFiltersCore import vtkPolyDataNormals
-    from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
-
-    data = _poly_data(surface.points_mm, surface.triangles)
-    mapper = vtkPolyDataMapper()
-    if surface.values is not None and surface.scale is not None:
-        _set_values(data, surface.values)
-        mapper.SetLookupTable(_lookup_table(surface.scale))
-        mapper.UseLookupTableScalarRangeOn()
-        mapper.InterpolateScalarsBeforeMappingOn()
-    else:
-        mapper.ScalarVisibilityOff()
-    normals = vtkPolyDataNormals()
-    normals.SetInputData(data)
-    normals.SetFeatureAngle(30 if surface.smooth else 1)
-    normals.SplittingOn()
-    normals.ConsistencyOff()
-    mapper.SetInputConnection(normals.GetOutputPort())
-    mapper.SetResolveCoincidentTopologyToPolygonOffset()
-    mapper.SetRelativeCoincidentTopologyPolygonOffsetParameters(2, 2)
-    actor = vtkActor()
-    actor.SetMapper(mapper)
-    look = actor.GetProperty()
-    look.SetColor(*surface.colour)
-    look.SetOpacity(surface.opacity)
-    look.SetAmbient(0.34)
-    look.SetDiffuse(0.80)
-    look.SetSpecular(0.06)
-    return actor
-
-
-def _lines_actor(lines: Lines) -> Any:
-    from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
-
-    mapper = vtkPolyDataMapper()
-    mapper.SetInputData(_line_data(lines.polylines))
-    actor = vtkActor()
-    actor.SetMapper(mapper)
-    actor.GetProperty().SetColor(*lines.colour)
-    actor.GetProperty().SetLineWidth(lines.width_px)
-    actor.GetProperty().LightingOff()
-    return actor
-
-
-def _points(points: NDArray[np.float64]) -> Any:
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-    from vtkmodules.vtkCommonCore import vtkPoints
-
-    made = vtkPoints()
-    made.SetData(numpy_to_vtk(np.ascontiguousarray(points, np.float64), deep=True))
-    return made
-
-
-def _cells(rows: Sequence[NDArray[np.int64]] | NDArray[np.int64]) -> Any:
-    from vtkmodules.util.numpy_support import numpy_to_vtkIdTypeArray
-    from vtkmodules.vtkCommonDataModel import vtkCellArray
-
-    lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    flat = np.concatenate(list(rows)).astype(np.int64) if len(rows) else np.zeros(0, np.int64)
-    cells = vtkCellArray()
-    cells.SetData(numpy_to_vtkIdTypeArray(offsets, deep=True), numpy_to_vtkIdTypeArray(flat, deep=True))
-    return cells
-
-
-def _poly_data(points: NDArray[np.float64], polygons: NDArray[np.int64]) -> Any:
-    from vtkmodules.vtkCommonDataModel import vtkPolyData
-
-    data = vtkPolyData()
-    data.SetPoints(_points(points))
-    data.SetPolys(_cells(polygons))
-    return data
-
-
-def _line_data(polylines: Sequence[NDArray[np.float64]]) -> Any:
-    from vtkmodules.vtkCommonDataModel import vtkPolyData
-
-    data = vtkPolyData()
-    starts = np.concatenate([[0], np.cumsum([len(line) for line in polylines])]).astype(np.int64)
-    data.SetPoints(_points(np.concatenate(list(polylines)) if polylines else np.zeros((0, 3))))
-    data.SetLines(_cells([np.arange(a, b, dtype=np.int64) for a, b in itertools.pairwise(starts)]))
-    return data
-
-
-def _set_values(data: Any, values: NDArray[np.float64]) -> None:
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-
-    data.GetPointData().SetScalars(numpy_to_vtk(np.ascontiguousarray(values, np.float64), deep=True))
-
-
-def _lookup_table(scale: ColourScale) -> Any:
-    from vtkmodules.vtkCommonCore import vtkLookupTable
-
-    table = vtkLookupTable()
-    table.SetNumberOfTableValues(256)
-    stops = np.linspace(0, 1, len(RAINBOW))
-    colours = np.array(RAINBOW)
-    for index, share in enumerate(np.linspace(0, 1, 256)):
-        red, green, blue = (float(np.interp(share, stops, colours[:, channel])) for channel in range(3))
-        table.SetTableValue(index, red, green, blue, 1.0)
-    table.SetRange(scale.low, scale.high if scale.high > scale.low else scale.low + 1e-12)
-    return table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metaforge.engineering.pictures import (
+from metaforge.engineering.picture_scene import (
     FAINT,
     FRONT,
     OBLIQUE,
@@ -20,7 +20,6 @@ from metaforge.engineering.pictures import (
     Direction,
     Lines,
     Rectangle,
-    Sheet,
     Surface,
     Thing,
     fitting_scale,
@@ -28,6 +27,7 @@ from metaforge.engineering.pictures import (
     quantity,
     shortened,
 )
+from metaforge.engineering.pictures import Sheet
 
 HEADER_PX, FOOTER_PX = 58, 40
 MARGIN_PX = 54
@@ -66,7 +66,29 @@ def draw_parts(parts: Sequence[Part], path: Path, title: str, subtitle: str = ""
         if surface is not None:
             things.append(replace(surface, opacity=part.opacity))
     things.append(Lines([line for part in parts for line in edge_lines(part.shape, float(np.linalg.norm(size)) / 800)]))
+    _draw(things, bounds, path, title, subtitle)
 
+
+@dataclass(frozen=True)
+class MeshedPart:
+    """A shape that its own kernel meshed: points in mm, corners of triangles, edges as polylines."""
+
+    points_mm: NDArray[np.float64]
+    triangles: NDArray[np.int64]
+    edges_mm: Sequence[NDArray[np.float64]]
+    colour: Colour | None = None
+
+
+def draw_meshes(parts: Sequence[MeshedPart], path: Path, title: str, subtitle: str = "") -> None:
+    """Write the sheet of parts that are meshed already; as `draw_parts` otherwise."""
+    things: list[Thing] = [Surface(part.points_mm, part.triangles, part.colour or STEEL) for part in parts]
+    things.append(Lines([line for part in parts for line in part.edges_mm]))
+    points = np.concatenate([part.points_mm for part in parts])
+    _draw(things, np.array([points.min(axis=0), points.max(axis=0)]), path, title, subtitle)
+
+
+def _draw(things: list[Thing], bounds: NDArray[np.float64], path: Path, title: str, subtitle: str) -> None:
+    size = bounds[1] - bounds[0]
     half = SHEET_PX // 2
     cell = (SHEET_PX - HEADER_PX - FOOTER_PX) // 2
     views: tuple[tuple[Direction, Rectangle], ...] = (

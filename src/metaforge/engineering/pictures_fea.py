@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from metaforge.engineering.boundary import boundary_faces, feature_edges
 from metaforge.engineering.mesh import Floats, Ids, Mesh
-from metaforge.engineering.pictures import (
+from metaforge.engineering.picture_scene import (
     FAINT,
     INK,
     SHEET_PX,
@@ -21,13 +21,13 @@ from metaforge.engineering.pictures import (
     Direction,
     Lines,
     Rectangle,
-    Sheet,
     Surface,
     Thing,
     fitting_scale,
     quantity,
     round_length,
 )
+from metaforge.engineering.pictures import Sheet
 from metaforge.engineering.surface_geometry import face_nodes, face_vectors
 
 HEADER_PX, FOOTER_PX, BAR_PX = 62, 40, 132

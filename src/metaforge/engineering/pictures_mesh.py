@@ -6,7 +6,7 @@ import numpy as np
 
 from metaforge.engineering.boundary import boundary_faces, feature_edges
 from metaforge.engineering.mesh import Ids, Mesh
-from metaforge.engineering.pictures import (
+from metaforge.engineering.picture_scene import (
     FAINT,
     INK,
     SHEET_PX,
@@ -14,11 +14,11 @@ from metaforge.engineering.pictures import (
     Direction,
     Lines,
     Rectangle,
-    Sheet,
     Surface,
     Thing,
     fitting_scale,
 )
+from metaforge.engineering.pictures import Sheet
 from metaforge.engineering.surface_geometry import face_nodes, outward_triangles
 
 PALE: Colour = (0.84, 0.89, 0.94)

@@ -79,9 +79,9 @@ def test_a_picture_needs_no_display(bench: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_machine_without_a_renderer_says_what_to_install(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from metaforge.engineering import pictures
+    from metaforge.engineering import picture_vtk
 
-    monkeypatch.setattr(pictures, "_loads", lambda library: False)
+    monkeypatch.setattr(picture_vtk, "_loads", lambda library: False)
     error = bench.refused(
         "create_parametric", shape_type="sphere", parameters={"radius": 3}, output_path="s.step", picture=True
     )
