@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> None:
         host, port = _address(options.http)
         asyncio.run(load(options.target).start_http(host or "127.0.0.1", port))
         return
-    from metaforge.tools.server import take_stdin, take_stdout
+    from metaforge.tools.descriptors import take_stdin, take_stdout
 
     reader, writer = take_stdin(), take_stdout()
     load(options.target).serve(reader, writer)

@@ -20,15 +20,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from metaforge.core.codes import Code
 from metaforge.core.errors import InvalidArguments, MetaForgeError, ToolError, UnknownMethod, UnknownTool
 from metaforge.protocol import jsonrpc
 from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.messages import ToolManifest
-from metaforge.tools.context import Answer, ToolContext
+from metaforge.tools.context import ToolContext
+from metaforge.tools.descriptors import take_stdin, take_stdout
 from metaforge.tools.folder import EmptyFolder
 from metaforge.tools.guard import limit_cpu
 from metaforge.tools.manifest import Need
+from metaforge.tools.replies import answer_json, complete_error, unexpected
 from metaforge.tools.tool import MarkedTool
 
 Handler = Callable[..., Any]
@@ -117,10 +118,10 @@ class McpToolServer:
         except MetaForgeError as fault:
             return jsonrpc.error(request_id, fault.code, fault.message, fault.data or None)
         except MemoryError:
-            return _unexpected(request_id, "memory_limit", "The tool ran out of the memory it may use")
+            return unexpected(request_id, "memory_limit", "The tool ran out of the memory it may use")
         except Exception as fault:  # noqa: BLE001 - the process boundary: an adapter's own fault becomes an answer
             traceback.print_exc(file=sys.stderr)
-            return _unexpected(request_id, "adapter_fault", f"The adapter failed: {type(fault).__name__}: {fault}")
+            return unexpected(request_id, "adapter_fault", f"The adapter failed: {type(fault).__name__}: {fault}")
 
     async def _dispatch(self, request_id: jsonrpc.RequestId, method: str | None, params: Message) -> Message:
         if method == "tool/call":
@@ -160,7 +161,7 @@ class McpToolServer:
             else:
                 answer = await self._run_in_scratch(request_id, tool_id, arguments, params)
         except (InvalidArguments, UnknownTool, ToolError) as fault:
-            _complete_error(fault, tool_id, _elapsed_ms(started))
+            complete_error(fault, tool_id, _elapsed_ms(started))
             raise
         return {"tool_id": tool_id, "status": "success", "duration_ms": _elapsed_ms(started), **answer}
 
@@ -221,7 +222,7 @@ class McpToolServer:
 
     async def _run_marked(self, marked: MarkedTool, arguments: dict[str, Any], ctx: ToolContext) -> Message:
         result = marked.method(ctx, **(arguments if marked.fits(arguments) else marked.validate(arguments)))
-        return _answer_json(await result if marked.is_async else result, marked)
+        return answer_json(await result if marked.is_async else result, marked)
 
     async def _run_handler(self, tool_id: str, arguments: dict[str, Any]) -> Message:
         handler = self._handlers.get(tool_id)
@@ -231,7 +232,7 @@ class McpToolServer:
         result = handler(arguments)
         if inspect.isawaitable(result):
             result = await result
-        return _answer_json(result, None)
+        return answer_json(result, None)
 
     async def start_stdio(self) -> None:
         """Serve newline-delimited JSON-RPC until stdin closes.
@@ -296,71 +297,5 @@ def _drive(answer: Coroutine[Any, Any, Message | None]) -> Message | None:
     raise RuntimeError("a tool that is no coroutine function waited for an event loop")
 
 
-def take_stdin() -> BinaryIO:
-    """Return the real stdin as a private stream, and point descriptor 0 at nothing."""
-    private = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    return os.fdopen(private, "rb")
-
-
-def take_stdout() -> BinaryIO:
-    """Return the real stdout as a private stream, and point descriptor 1 at stderr."""
-    private = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(private, "wb", buffering=0)
-
-
 def _elapsed_ms(since: float) -> float:
     return round((time.perf_counter() - since) * 1000, 3)
-
-
-def _answer_json(result: Any, marked: MarkedTool | None) -> Message:
-    if not isinstance(result, Answer):
-        data = marked.dump(result) if marked else dict(result)
-        return {"data": data, "output_files": list(data.get("output_files", ()))}
-    told: Message = {
-        "data": marked.dump(result.data) if marked else dict(result.data),
-        "output_files": [str(file.path) for file in result.files],
-        "summary": result.summary,
-    }
-    if result.warnings:
-        told["warnings"] = list(result.warnings)
-    if result.next_step:
-        told["next_step"] = result.next_step
-    if result.files:
-        told["files"] = [{"path": str(f.path), "media_type": f.media_type, "role": f.role} for f in result.files]
-    if result.pictures:
-        told["pictures"] = [{"path": str(p.path), "caption": p.caption} for p in result.pictures]
-    if result.programs:
-        told["programs"] = result.programs
-    return told
-
-
-def _unexpected(request_id: jsonrpc.RequestId | None, kind: str, message: str) -> Message:
-    data = {
-        "error_type": "TOOL_EXECUTION_ERROR",
-        "kind": kind,
-        "details": message,
-        "failure_mode": "environment",
-    }
-    return jsonrpc.error(request_id, Code.TOOL_EXECUTION_ERROR, message, data)
-
-
-def _complete_error(fault: MetaForgeError, tool_id: str, duration_ms: float) -> None:
-    """Give an error the legacy dialect's `data`, from which the engine rebuilds the same exception."""
-    is_tool_error = isinstance(fault, ToolError)
-    fault.data = {
-        **fault.data,
-        "error_type": "INVALID_PARAMS" if fault.code == Code.INVALID_PARAMS else "TOOL_EXECUTION_ERROR",
-        "tool_id": tool_id,
-        "details": fault.message,
-        "duration_ms": duration_ms,
-    }
-    if is_tool_error:
-        assert isinstance(fault, ToolError)
-        fault.data |= {
-            "kind": fault.kind, "where": fault.where, "fix": fault.fix,
-            "retryable": fault.retryable, "failure_mode": str(fault.failure_mode),
-        }  # fmt: skip
