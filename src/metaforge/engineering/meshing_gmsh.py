@@ -1,12 +1,8 @@
-"""Drive gmsh: geometry in, raw tetrahedra out. The only module that imports it.
+"""Drive gmsh: geometry in, raw tetrahedra out.
 
 One session at a time in one process; gmsh keeps global state and reports every fault as a bare Exception.
 """
 
-import math
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -15,16 +11,14 @@ import gmsh
 import numpy as np
 from numpy.typing import NDArray
 
-from metaforge.core.errors import FailureMode, ToolError
+from metaforge.core.errors import ToolError
 from metaforge.engineering.heartbeat import Progress, heartbeat
 from metaforge.engineering.mesh import Floats, Ids
-from metaforge.engineering.mesh_sizes import CadFace, Geometry
+from metaforge.engineering.mesh_sizes import Geometry
+from metaforge.engineering.meshing_geometry import faults, read_geometry
 from metaforge.engineering.meshing_input import Source
 from metaforge.engineering.raw_mesh import RawMesh
-from metaforge.formats.step_header import size_warning
 
-Bounds = tuple[float, float, float, float, float, float]
-"""Least x, y, z and greatest x, y, z."""
 ALGORITHMS = {"delaunay": 1, "frontal": 4, "hxt": 10}
 
 
@@ -47,12 +41,6 @@ FINE_CURVES = Curves(12, 8.0, True)
 COARSE_CURVES = Curves(8, 4.0, False)
 SLIVER_RATIO = 0.05
 """Inscribed over circumscribed radius, times three: below this, elements are rearranged."""
-SEWING_MM = 1e-5
-"""Gap below which edges of loose faces count as one."""
-LONGEST_MM = 131072.0
-"""Longest side that is meshed as it is. gmsh compares points with a tolerance of its own, in absolute length: on a
-part of a kilometre it loses the curve under a node, and ends with an error or a crash. Larger parts are meshed smaller.
-"""
 
 # gmsh lists the last two mid-edge nodes of a tetrahedron the other way round.
 _TET10_TO_C3D10 = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]
@@ -94,74 +82,8 @@ class Session:
         Raises:
             ToolError: unreadable, without geometry, or without a closed solid.
         """
-        self._import(source)
-        warnings: list[str] = []
-        if not gmsh.model.getEntities(3):
-            warnings.append(_sew(source.name, SEWING_MM / self._mm))
-        solids = gmsh.model.getEntities(3)
-        total = self._volume_mm3(solids)
-        if len(solids) > 1:
-            solids = self._fragment(solids, total, warnings)
-        faces = [tag for _, tag in gmsh.model.getEntities(2)]
-        outer = [tag for tag in faces if len(gmsh.model.getAdjacencies(2, tag)[0]) == 1]
-        shared = sum(len(gmsh.model.getAdjacencies(2, tag)[0]) > 1 for tag in faces)
-        if shared:
-            warnings.append(f"{len(solids)} solids touch at {shared} faces and are meshed as bonded (shared nodes)")
-        cad = tuple(
-            CadFace(tag, str(gmsh.model.getType(2, tag)), float(gmsh.model.occ.getMass(2, tag)) * self._mm**2)
-            for tag in outer
-        )
-        volume = self._volume_mm3(solids)
-        if not volume > 0:
-            raise ToolError(
-                f"{source.name}: the solid's volume is {volume:g} mm3: its faces point inward or it is degenerate",
-                kind="bad_solid",
-                fix="repair the solid in the CAD system and export it again",
-            )
-        box = self._bounds_mm()
-        warnings += filter(None, [size_warning(source.header, _longest(box))])
-        return Geometry(
-            solids=len(solids),
-            volume_mm3=volume,
-            area_mm2=sum(face.area_mm2 for face in cad),
-            bbox_mm=box,
-            faces=cad,
-            warnings=tuple(warnings),
-        )
-
-    def _import(self, source: Source) -> None:
-        """Read a file; a very large part is read smaller, by a power of two, which changes no digit."""
-        with _faults(f"{source.name} cannot be read", "unreadable_geometry", "export the part again as AP214 or AP242"):
-            _import_step(source)
-            gmsh.model.occ.synchronize()
-            if not gmsh.model.getEntities() or (longest := _longest(self._bounds_mm())) <= LONGEST_MM:
-                return
-            gmsh.model.occ.remove(gmsh.model.occ.getEntities(), recursive=True)
-            gmsh.model.occ.synchronize()
-            self._mm = 2.0 ** math.ceil(math.log2(longest / LONGEST_MM))
-            gmsh.option.setNumber("Geometry.OCCScaling", 1 / self._mm)
-            _import_step(source)
-            gmsh.model.occ.synchronize()
-
-    def _bounds_mm(self) -> Bounds:
-        x, y, z, far_x, far_y, far_z = (value * self._mm for value in gmsh.model.getBoundingBox(-1, -1))
-        return (x, y, z, far_x, far_y, far_z)
-
-    def _volume_mm3(self, solids: list[tuple[int, int]]) -> float:
-        return float(sum(gmsh.model.occ.getMass(3, tag) for _, tag in solids)) * self._mm**3
-
-    def _fragment(self, solids: list[tuple[int, int]], total: float, warnings: list[str]) -> list[tuple[int, int]]:
-        with _faults("The solids cannot be cut against each other", "solids_not_mergeable", "mesh them one by one"):
-            gmsh.model.occ.fragment(solids[:1], solids[1:])
-            gmsh.model.occ.synchronize()
-        pieces: list[tuple[int, int]] = gmsh.model.getEntities(3)
-        overlap = total - self._volume_mm3(pieces)
-        if overlap > 1e-6 * total:
-            warnings.append(
-                f"solids overlap by {overlap:.4g} mm3 of {total:.6g} mm3: the {len(solids)} solids became "
-                f"{len(pieces)} pieces; overlapping space is meshed once"
-            )
-        return pieces
+        geometry, self._mm = read_geometry(source)
+        return geometry
 
     def surface_triangles(self, size_mm: float) -> Floats:
         """Mesh the outer faces coarsely; return corners of triangles, shape (t, 3, 3)."""
@@ -184,7 +106,7 @@ class Session:
             ("Mesh.ElementOrder", 1),
         ):
             gmsh.option.setNumber(name, value)
-        with _faults(f"The faces cannot be meshed at {size_mm:.4g} mm", "meshing_failed", _SMALLER):
+        with faults(f"The faces cannot be meshed at {size_mm:.4g} mm", "meshing_failed", _SMALLER):
             gmsh.model.mesh.generate(2)
         return sum(len(_triangles(tag)) for _, tag in gmsh.model.getEntities(2))
 
@@ -192,7 +114,7 @@ class Session:
         """Fill the meshed surfaces with tetrahedra."""
         with (
             heartbeat(progress, 0.3, 0.8, "filling the volume"),
-            _faults("The volume cannot be meshed", "meshing_failed", _SMALLER),
+            faults("The volume cannot be meshed", "meshing_failed", _SMALLER),
         ):
             gmsh.model.mesh.generate(3)
             tags = gmsh.model.mesh.getElementsByType(4)[0]
@@ -206,7 +128,7 @@ class Session:
         """Move mid-edge nodes until elements are no longer inside out, where that is possible."""
         with (
             heartbeat(progress, 0.85, 0.95, "untangling curved elements"),
-            _faults("Curved elements cannot be untangled", "meshing_failed", _SMALLER),
+            faults("Curved elements cannot be untangled", "meshing_failed", _SMALLER),
         ):
             gmsh.model.mesh.optimize("HighOrder")
         return _extract(order, self._mm)
@@ -216,20 +138,6 @@ _SMALLER = (
     "try a smaller element_size_mm or another algorithm; if it fails again the faces of the part cross or overlap: "
     "repair it in the CAD system"
 )
-
-
-def _import_step(source: Source) -> None:
-    if source.data is None:
-        # The suffix chooses the reader; a caller's may be in capitals or .p21.
-        gmsh.model.occ.importShapes(str(source.path), format="step")
-        return
-    with tempfile.NamedTemporaryFile(suffix=".step") as copy:
-        copy.write(source.data)
-        copy.flush()
-        gmsh.model.occ.importShapes(copy.name, format="step")
-
-
-_SEW = "make the faces a solid in the CAD system and export it again"
 
 
 def _triangles(tag: int) -> Ids:
@@ -276,51 +184,3 @@ def _extract(order: int, mm: float) -> RawMesh:
         solids=solids,
         triangles={tag: renumber(_triangles(tag)) for _, tag in gmsh.model.getEntities(2)},
     )
-
-
-def _longest(box: Bounds) -> float:
-    return max(box[axis + 3] - box[axis] for axis in range(3))
-
-
-def _sew(name: str, gap: float) -> str:
-    """Sew loose faces into solids and return what to tell.
-
-    Args:
-        name: of the file.
-        gap: below which edges count as one, in the model's length unit.
-
-    Raises:
-        ToolError: no geometry, or faces that do not close a volume.
-    """
-    count = len(gmsh.model.getEntities(2))
-    if not count:
-        raise ToolError(
-            f"{name} has no geometry: it parses, but holds no solid and no face",
-            kind="no_geometry",
-            fix="export the part itself, not only its product structure",
-        )
-    with _faults("The faces cannot be sewn", "surface_not_closed", _SEW):
-        gmsh.model.occ.healShapes([], gap, False, False, False, sewFaces=True, makeSolids=True)
-        gmsh.model.occ.synchronize()
-    faces, solids = gmsh.model.getEntities(2), len(gmsh.model.getEntities(3))
-    if solids and all(len(gmsh.model.getAdjacencies(2, tag)[0]) for _, tag in faces):
-        return f"{name} holds {count} loose faces and no solid: they were sewn into {solids} solid(s), check the volume"
-    open_edges = sum(len(gmsh.model.getAdjacencies(1, tag)[0]) == 1 for _, tag in gmsh.model.getEntities(1))
-    state = f"is not closed ({open_edges} open edges)" if open_edges else "does not close one volume when sewn"
-    raise ToolError(
-        f"{name} has {count} faces and no solid: its surface {state}, so it has no volume to mesh",
-        kind="surface_not_closed",
-        fix=_SEW,
-        open_edges=open_edges,
-    )
-
-
-@contextmanager
-def _faults(what: str, kind: str, fix: str) -> Iterator[None]:
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as fault:
-        # gmsh raises nothing narrower than Exception.
-        raise ToolError(f"{what}: {fault}", kind=kind, fix=fix, failure_mode=FailureMode.INPUT) from fault
