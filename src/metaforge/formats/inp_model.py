@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from metaforge.formats.deck_model import (
-    MAX_ID,
     NODES_PER_ELEMENT,
     PROCEDURES,
     DeckModel,
@@ -19,6 +18,15 @@ from metaforge.formats.deck_model import (
     is_id,
 )
 from metaforge.formats.inp import BadDeck, Card, fields, numbers
+from metaforge.formats.inp_tables import (
+    check_ids,
+    element_table,
+    integer_at,
+    node_table,
+    number_at,
+    row_numbers,
+    set_members,
+)
 
 
 def read_model(cards: Iterable[Card]) -> DeckModel:
@@ -62,14 +70,14 @@ class _Reader:
         self.model.node_ids, self.model.coordinates = ids[keep], coordinates[keep]
 
     def node(self, card: Card) -> None:
-        table = _node_table(card)
+        table = node_table(card)
         if not np.isfinite(table).all():
             row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
             raise BadDeck(
                 f"Not a position: {card.rows[row][:60]!r}", where=card.where(row), fix="write finite coordinates"
             )
         ids = table[:, 0].astype(np.int64)
-        _check_ids(card, ids, "node")
+        check_ids(card, ids, "node")
         self.nodes.append((ids, table[:, 1:4]))
         if name := card.name("NSET"):
             _join(self.model.node_sets, name, ids)
@@ -78,8 +86,8 @@ class _Reader:
         kind = card.name("TYPE")
         if not kind:
             raise BadDeck("*ELEMENT without TYPE", where=card.where(), fix="name the type, such as TYPE=C3D10")
-        table = _element_table(card, NODES_PER_ELEMENT.get(kind))
-        _check_ids(card, table[:, 0], "element")
+        table = element_table(card, NODES_PER_ELEMENT.get(kind))
+        check_ids(card, table[:, 0], "element")
         elset = card.name("ELSET")
         self.model.elements.append(ElementRows(kind, elset, table[:, 0], table[:, 1:], card.line))
         if elset:
@@ -87,10 +95,10 @@ class _Reader:
 
     def node_set(self, card: Card) -> None:
         # A set made from a surface or from other sets' nodes is known to CalculiX only.
-        _join(self.model.node_sets, card.name("NSET"), _set_members(card, self.model.node_sets))
+        _join(self.model.node_sets, card.name("NSET"), set_members(card, self.model.node_sets))
 
     def element_set(self, card: Card) -> None:
-        _join(self.model.element_sets, card.name("ELSET"), _set_members(card, self.model.element_sets))
+        _join(self.model.element_sets, card.name("ELSET"), set_members(card, self.model.element_sets))
 
     def surface(self, card: Card) -> None:
         faces = self.model.surfaces.setdefault(card.name("NAME"), [])
@@ -113,7 +121,7 @@ class _Reader:
         self.material.keywords.add(card.keyword)
         if not card.rows:
             return
-        values = _numbers(card, 0)
+        values = row_numbers(card, 0)
         if card.keyword == "ELASTIC" and card.name("TYPE") in ("", "ISO", "ISOTROPIC"):
             self.material.youngs_modulus = values[0]
             self.material.poissons_ratio = values[1] if len(values) > 1 else None
@@ -141,9 +149,9 @@ class _Reader:
         for index, row in enumerate(card.rows):
             parts = fields(row)
             nodes = self._nodes(card, index, parts)
-            first = _integer(card, index, parts, 1, 1)
-            last = _integer(card, index, parts, 2, first)
-            value = _number_at(card, index, parts, 3)
+            first = integer_at(card, index, parts, 1, 1)
+            last = integer_at(card, index, parts, 2, first)
+            value = number_at(card, index, parts, 3)
             self.model.fixings.append(Fixing(nodes, first, last, value, self.step, card.row_lines[index]))
 
     def point_load(self, card: Card) -> None:
@@ -151,8 +159,8 @@ class _Reader:
         for index, row in enumerate(card.rows):
             parts = fields(row)
             nodes = self._nodes(card, index, parts)
-            dof = _integer(card, index, parts, 1, 0)
-            self.model.point_loads.append(PointLoad(nodes, dof, _number_at(card, index, parts, 2), self.step))
+            dof = integer_at(card, index, parts, 1, 0)
+            self.model.point_loads.append(PointLoad(nodes, dof, number_at(card, index, parts, 2), self.step))
 
     def other_load(self, card: Card) -> None:
         self.model.loaded_steps.add(self.step)
@@ -226,101 +234,3 @@ _MODEL_CARDS = {
 
 def _join(sets: dict[str, Ids], name: str, ids: Ids) -> None:
     sets[name] = np.union1d(sets[name], ids) if name in sets else np.unique(ids)
-
-
-def _set_members(card: Card, known: dict[str, Ids]) -> Ids:
-    found: list[int] = []
-    joined: list[Ids] = []
-    for index, row in enumerate(card.rows):
-        parts = [part for part in fields(row) if part]
-        if "GENERATE" in card.parameters:
-            try:
-                start, stop, stride = (int(float(part)) for part in [*parts, "1"][:3])
-            except (ValueError, OverflowError):
-                raise BadDeck(f"Not a range: {row!r}", where=card.where(index), fix="write first, last, step") from None
-            if stop > MAX_ID or stride < 1:
-                raise BadDeck(f"Range {row!r} is not usable", where=card.where(index), fix=f"ids up to {MAX_ID:,}")
-            joined.append(np.arange(start, stop + 1, stride, dtype=np.int64))
-            continue
-        for part in parts:
-            if is_id(part):
-                found.append(int(part))
-            elif (members := known.get(part.upper())) is not None:
-                joined.append(members)
-    return np.concatenate([np.array(found, dtype=np.int64), *joined])
-
-
-def _node_table(card: Card) -> Floats:
-    try:
-        flat = np.array(",".join(card.rows).split(","), dtype=np.float64)
-        if len(flat) == 4 * len(card.rows):
-            return flat.reshape(-1, 4)
-    except ValueError:
-        pass
-    table = np.zeros((len(card.rows), 4))
-    for index in range(len(card.rows)):
-        values = _numbers(card, index)[:4]
-        table[index, : len(values)] = values
-    return table
-
-
-def _element_table(card: Card, node_count: int | None) -> Ids:
-    tokens = [part for row in card.rows for part in row.split(",")]
-    try:
-        flat = np.array([part for part in tokens if part.strip()], dtype=np.int64)
-    except (ValueError, OverflowError):
-        raise BadDeck(
-            "An element line holds something that is no node number", where=card.where(), fix="write integers"
-        ) from None
-    if node_count is None:
-        node_count = len([part for part in card.rows[0].split(",") if part.strip()]) - 1 if card.rows else 1
-    if len(flat) % (node_count + 1):
-        kind = card.name("TYPE")
-        raise BadDeck(
-            f"Elements of type {kind} have {node_count} nodes, but the numbers below do not fit: "
-            f"{len(flat)} is no multiple of {node_count + 1}",
-            where=card.where(),
-            fix=f"give each element its id and {node_count} nodes, or correct TYPE",
-        )
-    return flat.reshape(-1, node_count + 1)
-
-
-def _check_ids(card: Card, ids: Ids, what: str) -> None:
-    if len(ids) and (ids.max() > MAX_ID or ids.min() < 1):
-        bad = int(ids.max() if ids.max() > MAX_ID else ids.min())
-        raise BadDeck(
-            f"{what.capitalize()} number {bad:,} is outside 1 to {MAX_ID:,}: "
-            "CalculiX reserves memory for every number up to the highest",
-            kind="id_too_large",
-            where=card.where(),
-            fix=f"renumber the {what}s from 1",
-        )
-
-
-def _numbers(card: Card, index: int) -> list[float]:
-    try:
-        return numbers(card.rows[index])
-    except ValueError:
-        raise BadDeck(
-            f"Not numbers: {card.rows[index][:60]!r}", where=card.where(index), fix="write numbers between commas"
-        ) from None
-
-
-def _integer(card: Card, index: int, parts: list[str], at: int, default: int) -> int:
-    if len(parts) <= at or not parts[at]:
-        return default
-    try:
-        return int(parts[at])
-    except ValueError:
-        raise BadDeck(
-            f"Not a degree of freedom: {parts[at]!r}", where=card.where(index), fix="write 1 to 6, or 11 for heat"
-        ) from None
-
-
-def _number_at(card: Card, index: int, parts: list[str], at: int) -> float:
-    if len(parts) <= at:
-        return 0.0
-    try:
-        return numbers(parts[at])[0]
-    except ValueError:
-        raise BadDeck(f"Not a number: {parts[at]!r}", where=card.where(index), fix="write a number") from None
