@@ -124,6 +124,18 @@ class Settings:
         300.0,
         _between(0, 86400),
     )
+    tool_session_idle_seconds: float = _doc(
+        "METAFORGE_TOOL_SESSION_IDLE_SECONDS",
+        "A session of a tool, such as a live CAD document, that nobody used for this long is ended.",
+        1800.0,
+        _between(0, 86400),
+    )
+    max_tool_sessions: int = _doc(
+        "METAFORGE_MAX_TOOL_SESSIONS",
+        "Sessions of one adapter that may be open at once; each has a process of its own.",
+        8,
+        _between(1, 64, int),
+    )
     prestart: bool = _doc(
         "METAFORGE_PRESTART",
         "Start adapter processes in the background after initialize, where memory allows.",

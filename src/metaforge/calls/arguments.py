@@ -28,6 +28,8 @@ class ArgumentJudge:
         if validator.is_valid(arguments):
             return arguments
         arguments = _without_nulls(arguments)
+        if tool.aliases:
+            arguments = _renamed(arguments, tool.aliases)
         if validator.is_valid(arguments):
             return arguments
         problems: dict[str, str] = {}
@@ -52,6 +54,11 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
+
+
+def _renamed(arguments: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
+    """Give arguments their full names; one that is there under both stays, to be refused."""
+    return {name if aliases.get(name, name) in arguments else aliases[name]: value for name, value in arguments.items()}
 
 
 def _explain(fault: Any, schema: dict[str, Any], problems: dict[str, str], depth: int = 0) -> None:

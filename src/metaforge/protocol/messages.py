@@ -71,6 +71,8 @@ class ToolManifest(BaseModel):
     is_quick: bool = False
     search_hint: str = ""
     hold: str = "by_effect"
+    session: str = ""
+    aliases: dict[str, str] = Field(default_factory=dict)
 
 
 class ToolListResult(BaseModel):

@@ -13,7 +13,13 @@ _VERSION_SECONDS = 5.0
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 _VERSION_OF = {"ngspice": re.compile(r"ngspice-(\d+(?:\.\d+)*)")}
 """Where a version is told otherwise than as numbers with dots."""
-_VERSION_ARGUMENTS = {"ccx": ("-v",), "bwrap": ("--version",), "ngspice": ("--version",), "kicad-cli": ("version",)}
+_VERSION_ARGUMENTS = {
+    "ccx": ("-v",),
+    "bwrap": ("--version",),
+    "ngspice": ("--version",),
+    "kicad-cli": ("version",),
+    "freecadcmd": ("-c", "import FreeCAD; print('FreeCAD', '.'.join(FreeCAD.Version()[:3]))"),
+}
 
 
 @dataclass(frozen=True)

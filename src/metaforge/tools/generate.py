@@ -30,6 +30,9 @@ def _entry(manifest: ToolManifest) -> dict[str, Any]:
     entry = manifest.model_dump(mode="json")
     if entry["hold"] == HoldRule.BY_EFFECT:
         del entry["hold"]
+    for name in ("session", "aliases"):
+        if not entry[name]:
+            del entry[name]
     for need in entry["needs"]:
         if not need["backports_of"]:
             del need["backports_of"]

@@ -75,6 +75,10 @@ class Tool:
     search_hint: str = ""
     """A phrase by which a client that defers tools finds this one."""
     hold: HoldRule = HoldRule.BY_EFFECT
+    session: str = ""
+    """Whether it opens (`open`), uses (`use`) or closes (`close`) a session, which has a process of its own."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Other names that arguments are taken under: documented ones without their unit."""
 
     @cached_property
     def annotations(self) -> dict[str, object]:
@@ -107,6 +111,8 @@ class Tool:
             is_quick=bool(raw.get("is_quick", False)),
             search_hint=raw.get("search_hint", ""),
             hold=HoldRule(raw.get("hold", HoldRule.BY_EFFECT)),
+            session=raw.get("session", ""),
+            aliases=dict(raw.get("aliases") or {}),
         )
 
 

@@ -22,6 +22,7 @@ from metaforge.tools.manifest import Need
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_MEMORY_MB = 2048
+_UNIT = re.compile(r"_(mm|deg)$")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class ToolMark:
     is_quick: bool
     search_hint: str
     hold: HoldRule
+    session: str
+    unitless_names: bool
 
 
 def tool(
@@ -60,6 +63,8 @@ def tool(
     is_quick: bool = False,
     search_hint: str = "",
     hold: HoldRule = HoldRule.BY_EFFECT,
+    session: str = "",
+    unitless_names: bool = False,
 ) -> Callable[[F], F]:
     """Mark a method of an McpToolServer as a tool.
 
@@ -75,6 +80,8 @@ def tool(
         is_quick: whether it reads only, leaves no file and answers within milliseconds; its worker may then be given
             the next such call before it has answered this one.
         hold: whether a person is asked first, where the effect alone does not say.
+        session: `open`, `use` or `close` a session, which has a process of its own and is named by `session_id`.
+        unitless_names: whether an argument may also be named without its unit, as `length` for `length_mm`.
     """
     if retries and not idempotent:
         raise ValueError("retries need idempotent=True: a call that may have acted is never repeated")
@@ -83,7 +90,7 @@ def tool(
     limits = ResourceLimits(max_memory_mb=max_memory_mb, max_cpu_seconds=max_cpu_seconds, max_disk_mb=max_disk_mb)
     mark = ToolMark(
         effect, capability, title, idempotent, timeout_seconds, retries, phase, limits, needs,
-        runs_caller_code, is_quick, search_hint, hold,
+        runs_caller_code, is_quick, search_hint, hold, session, unitless_names,
     )  # fmt: skip
 
     def attach(function: F) -> F:
@@ -172,7 +179,16 @@ class MarkedTool:
             is_quick=mark.is_quick,
             search_hint=mark.search_hint,
             hold=mark.hold.value,
+            session=mark.session,
+            aliases=self.aliases,
         )
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Other names that arguments are taken under."""
+        names = inspect.signature(self.method).parameters if self.mark.unitless_names else ()
+        shortened = {_UNIT.sub("", name): name for name in names if _UNIT.search(name)}
+        return {short: name for short, name in shortened.items() if short not in names}
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Turn JSON arguments into typed ones.
@@ -180,6 +196,8 @@ class MarkedTool:
         Raises:
             InvalidArguments: every wrong field named at once in `data.fields`.
         """
+        if self.aliases:
+            arguments = {self.aliases.get(name, name): value for name, value in arguments.items()}
         try:
             parsed = self.arguments.model_validate(arguments)
         except ValidationError as fault:

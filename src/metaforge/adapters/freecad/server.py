@@ -1,11 +1,23 @@
-"""The FreeCAD adapter: meshing. Importing it loads neither gmsh nor numpy."""
+"""The FreeCAD adapter: sessions, tools on files, meshing. Importing it loads neither gmsh nor numpy."""
 
+from shutil import which
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from metaforge import __version__
 from metaforge.adapters.freecad.answers import MeshAnswer
+from metaforge.adapters.freecad.assembly import AssemblyTools
+from metaforge.adapters.freecad.dressing import DressingTools
+from metaforge.adapters.freecad.exchange import ExchangeTools
+from metaforge.adapters.freecad.measuring import MeasuringTools
+from metaforge.adapters.freecad.process import PYTHON
+from metaforge.adapters.freecad.sessions import SessionTools
+from metaforge.adapters.freecad.sketching import SketchTools
+from metaforge.adapters.freecad.solids import SolidTools
+from metaforge.adapters.freecad.stateless import FileTools
+from metaforge.adapters.freecad.steps import FREECAD
+from metaforge.adapters.freecad.workbench import Workbench
 from metaforge.core.errors import InvalidArguments
 from metaforge.protocol.messages import ToolManifest
 from metaforge.tools.context import Answer, ToolContext
@@ -20,14 +32,20 @@ GMSH = Need("module", "gmsh", extra="cadquery", minimum="4.13")
 
 
 class FreecadServer(McpToolServer):
-    """Meshes solids. Each tool says what it needs: meshing needs gmsh, not FreeCAD."""
+    """Models solids in FreeCAD and meshes them. Each tool says what it needs: meshing needs gmsh, not FreeCAD."""
 
     def __init__(self) -> None:
-        super().__init__("freecad", __version__)
+        self._workbench = bench = Workbench()
+        groups = (
+            SessionTools(bench), SolidTools(bench), SketchTools(bench), DressingTools(bench), AssemblyTools(bench),
+            MeasuringTools(bench), ExchangeTools(bench), FileTools(bench),
+        )  # fmt: skip
+        super().__init__("freecad", __version__, groups=groups)
 
     def warm_up(self) -> None:
-        """Import the mesher."""
-        import metaforge.adapters.freecad.mesh  # noqa: F401
+        """Begin to load FreeCAD, so that a session opens at once. The mesher is imported when it is first needed."""
+        if which(FREECAD.name) and which(PYTHON):
+            self._workbench.warm_up()
 
     def manifests(self) -> list[ToolManifest]:
         """Return the manifests, with the documented name without its unit allowed but not shown."""
