@@ -29,11 +29,13 @@ from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
 from metaforge.engine.local import LocalSource
 from metaforge.engine.sources import Sources
+from metaforge.mcp.instructions import instructions
 from metaforge.mcp.service import ClientInfo, ResourceContent
 from metaforge.record.queries import CallLog
 from metaforge.record.recorder import Recorder
 from metaforge.record.resources import Resources
 from metaforge.registry.probe import Probe
+from metaforge.registry.profiles import PROFILES, find_profile
 from metaforge.registry.registry import ToolRegistry
 from metaforge.settings import Settings
 from metaforge.store.blobs import open_blobs
@@ -60,18 +62,6 @@ if TYPE_CHECKING:
     from metaforge.twin.services import TwinServices
     from metaforge.web.services import Services
 
-INSTRUCTIONS = """\
-MetaForge runs real engineering tools. Units are N, mm, MPa, t, s; every number's name ends in its unit; \
-temperatures are in degrees Celsius; axes are right-handed with +z up ("top" is the +z side). Paths are relative to \
-the workspace. Files come back as resource links and with absolute paths. Read `warnings` and `next_step` in every \
-result before you rely on a number. A part: cadquery.create_parametric, then cadquery.get_properties to see its \
-faces, then calculix.run_fea with supports and loads on faces. The design record: project.create or project.open, \
-twin.record_constraint_set for every requirement value, twin.commit_geometry for a part (KEY@n is an exact revision), \
-twin.record_evidence citing the call_id of the analysis; a revised item makes older evidence suspect. \
-health.check tells what is missing and how to mend it. A write may wait for a person; if it is refused, ask them \
-rather than trying again. Every write takes idempotency_key: sent again under it, it is not done again.\
-"""
-
 
 class App:
     """Everything behind a transport. Made in milliseconds: nothing is started, no database is opened.
@@ -82,13 +72,15 @@ class App:
 
     Raises:
         BadSetting: a setting that would be unsafe to guess.
+        UnknownProfile: the settings name a profile that does not exist; the message lists those that do.
         BadConfig: the file of adapter configurations is wrong; the message names the line.
     """
 
     version = __version__
-    instructions = INSTRUCTIONS
 
     def __init__(self, settings: Settings, *, over_stdio: bool) -> None:
+        if settings.profile:
+            find_profile(settings.profile)
         self.settings = settings
         self.over_stdio = over_stdio
         self._started = time.monotonic()
@@ -284,16 +276,30 @@ class App:
         """Return the line that tells a person the server is up."""
         return "metaforge-mcp ready"
 
-    def listed_tools(self) -> Sequence[Tool]:
+    def instructions(self, profile: str = "") -> str:
+        return instructions(PROFILES[profile] if profile else None)
+
+    def listed_tools(self, profile: str = "") -> Sequence[Tool]:
         listed = self.registry.listed()
+        if profile:
+            served = PROFILES[profile].tools
+            listed = [tool for tool in listed if tool.id in served]
         if not self.settings.allow_twin_mutations:
             return listed
         # Who lets Cypher write is told that it may, on every listing; each text is judged when it is sent.
         return [replace(tool, effect=Effect.WRITE) if tool.id == "twin.query_cypher" else tool for tool in listed]
 
-    def list_meta(self) -> dict[str, Any]:
-        unavailable = [entry.wire() for entry in self.registry.unavailable()]
-        return {"unavailableAdapters": unavailable} if unavailable else {}
+    def list_meta(self, profile: str = "") -> dict[str, Any]:
+        served = PROFILES[profile] if profile else None
+        entries, missing = self.registry.unavailable(), []
+        if served is not None:
+            entries = [kept for entry in entries if (kept := entry.within(served.tools))]
+            missing = [tool_id for tool_id in served.ordered if not self.registry.knows(tool_id)]
+        told = {
+            "profile": {"name": profile, "missing": missing} if missing else {},
+            "unavailableAdapters": [entry.wire() for entry in entries],
+        }
+        return {name: value for name, value in told.items() if value}
 
     def unknown_tool(self, tool_id: str) -> Exception:
         return self.registry.unknown(tool_id)
@@ -380,7 +386,12 @@ class App:
         if self.settings.prestart and not self._client_ready:
             self._client_ready = True
             for source in self.registry.sources():
-                source.prestart()
+                if self._serves(source):
+                    source.prestart()
+
+    def _serves(self, source: ToolSource) -> bool:
+        profile = self.settings.profile
+        return not profile or any(tool.id in PROFILES[profile].tools for tool in source.manifest.tools)
 
     async def close(self) -> None:
         if "gate" in self.__dict__:

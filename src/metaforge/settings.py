@@ -92,6 +92,12 @@ class Settings:
         None,
         Path,
     )
+    profile: str = _doc(
+        "METAFORGE_PROFILE",
+        "Serve the tools of one kind of work: core, mechanical, simulation, electronics or robotics. Default: all.",
+        "",
+        str.strip,
+    )
     phase: int = _doc("METAFORGE_PHASE", "Tools of a later phase are not listed.", 2, _between(0, 9, int))
     fixtures: bool = _doc(
         "METAFORGE_FIXTURES",

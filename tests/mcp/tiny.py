@@ -39,7 +39,6 @@ class TinyService:
     """Knows a few tools; keeps what was called, by whom, and what was cancelled."""
 
     version = "9.9"
-    instructions = "Call tiny.echo."
 
     def __init__(self) -> None:
         names = ["slow", "progress", "ask", "ask_twice", "ask_and_wait", "sample", "chat"]
@@ -63,10 +62,13 @@ class TinyService:
         self.is_closed = False
         self.seen: list[ClientInfo] = []
 
-    def listed_tools(self) -> list[Tool]:
-        return list(self.tools)
+    def instructions(self, profile: str = "") -> str:
+        return f"Call tiny.echo.{profile and f' Served: {profile}.'}"
 
-    def list_meta(self) -> dict[str, Any]:
+    def listed_tools(self, profile: str = "") -> list[Tool]:
+        return self.tools[:2] if profile else list(self.tools)
+
+    def list_meta(self, profile: str = "") -> dict[str, Any]:
         return self.meta
 
     def links(self, call_id: str) -> list[dict[str, str]]:

@@ -2,13 +2,14 @@
 
 from metaforge.calls.call import Call, Proceed, replace
 from metaforge.core.errors import ToolUnavailable
+from metaforge.registry.profiles import refuse_outside
 from metaforge.registry.registry import ToolRegistry
 from metaforge.tools.context import Outcome
 from metaforge.tools.effect import Effect
 
 
 class Resolve:
-    """Raises UnknownTool, Quarantined or ToolUnavailable."""
+    """Raises UnknownTool, Quarantined, ToolUnavailable or, where the caller is served a profile, OutsideProfile."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self.registry = registry
@@ -16,6 +17,8 @@ class Resolve:
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
         tool = self.registry.find(call.tool_id)
         call.notes["tool"] = tool
+        if call.caller.profile:
+            refuse_outside(tool.id, call.caller.profile)
         if tool.needs and (told := self.registry.unavailable_reason(tool.id)):
             reason, install = told
             raise ToolUnavailable(

@@ -137,6 +137,9 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = 8000,
     adapters: Annotated[str, typer.Option(metavar="A,B", help="Load only these adapters.", show_default=False)] = "",
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="Serve clients the tools of one kind of work.", show_default=False)
+    ] = "",
     allow_twin_mutations: Annotated[
         bool, typer.Option("--allow-twin-mutations", help="List twin.query_cypher as one that may write.")
     ] = False,
@@ -144,7 +147,7 @@ def serve(
     """Serve everything in one process: the dashboard, the API at /v1, and MCP at /mcp."""
     from metaforge.cli.serve import run
 
-    raise typer.Exit(run(host, port, adapters, allow_twin_mutations=allow_twin_mutations))
+    raise typer.Exit(run(host, port, adapters, profile, allow_twin_mutations=allow_twin_mutations))
 
 
 @app.command()

@@ -23,7 +23,7 @@ async def opened() -> AsyncIterator[App]:
 
     What the log would say as JSON lines is said to the person instead, unless a log level was asked for.
     """
-    settings = Settings.from_environment()
+    settings = replace(Settings.from_environment(), profile="")  # a profile is what clients are served
     quiet = "METAFORGE_LOG_LEVEL" not in settings.environment
     app = App(replace(settings, log_level="error") if quiet else settings, over_stdio=True)
     if quiet:

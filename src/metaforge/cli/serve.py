@@ -8,17 +8,19 @@ from dataclasses import replace
 from metaforge.settings import Settings
 
 
-def run(host: str, port: int, adapters: str, *, allow_twin_mutations: bool) -> int:
+def run(host: str, port: int, adapters: str, profile: str, *, allow_twin_mutations: bool) -> int:
     """Serve until told to stop.
 
     Args:
         host: address to listen on.
         port: 0 for any that is free.
         adapters: names to load, separated by commas; empty for those of the settings.
+        profile: what clients are served; empty for that of the settings.
         allow_twin_mutations: whether twin.query_cypher is listed as one that may write.
 
     Raises:
         BadSetting: an unsafe address, or one that cannot be listened on.
+        UnknownProfile: there is no such profile.
 
     Returns:
         The exit status.
@@ -37,6 +39,8 @@ def run(host: str, port: int, adapters: str, *, allow_twin_mutations: bool) -> i
     settings = replace(Settings.from_environment(), gateway_url="")
     if adapters:
         settings = replace(settings, adapters=tuple(name.strip() for name in adapters.split(",") if name.strip()))
+    if profile:
+        settings = replace(settings, profile=profile)
     if allow_twin_mutations:
         settings = replace(settings, allow_twin_mutations=True)
     access = Access(settings, host)

@@ -47,6 +47,10 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port (http; default %(default)s; 0: any)")
     parser.add_argument("--adapters", default="", metavar="A,B", help="load only these adapters")
     parser.add_argument(
+        "--profile", default="", metavar="NAME",
+        help="serve the tools of one kind of work: core, mechanical, simulation, electronics or robotics",
+    )  # fmt: skip
+    parser.add_argument(
         "--allow-twin-mutations", action="store_true", help="list twin.query_cypher as one that may write"
     )
     return parser.parse_args(argv)
@@ -61,6 +65,8 @@ def _settings(options: argparse.Namespace) -> "Settings":
     changes: dict[str, Any] = {}
     if options.adapters:
         changes["adapters"] = tuple(name.strip() for name in options.adapters.split(",") if name.strip())
+    if options.profile:
+        changes["profile"] = options.profile
     if options.allow_twin_mutations:
         changes["allow_twin_mutations"] = True
     return replace(settings, **changes) if changes else settings
@@ -75,7 +81,8 @@ def _run_stdio(options: argparse.Namespace, stdout: int) -> int:
     check_stdio_key(settings)
     app = App(settings, over_stdio=True)
     _ready(app.ready_line())
-    run_serving(StdioServer(app, 0, stdout, settings.max_request_mb << 20, leave_soon).serve())
+    server = StdioServer(app, 0, stdout, settings.max_request_mb << 20, leave_soon, settings.profile)
+    run_serving(server.serve())
     return 0
 
 

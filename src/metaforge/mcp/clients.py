@@ -19,11 +19,18 @@ _REMEMBERED_COUNT = 256
 
 
 def make_client(
-    hello: Hello, *, actor_id: str, trust: Trust, session_id: str, verified: bool = False, principal: str = ""
+    hello: Hello,
+    *,
+    actor_id: str,
+    trust: Trust,
+    session_id: str,
+    verified: bool = False,
+    principal: str = "",
+    profile: str = "",
 ) -> Client:
     """Return a client with its session and its names for the application."""
-    caller = Caller(actor_id, trust, hello.name, hello.version, session_id, verified)
-    info = ClientInfo(hello.name, hello.version, hello.requested, hello.revision, hello.can("elicitation"))
+    caller = Caller(actor_id, trust, hello.name, hello.version, session_id, verified, profile=profile)
+    info = ClientInfo(hello.name, hello.version, hello.requested, hello.revision, hello.can("elicitation"), profile)
     return Client(Session(session_id, hello), caller, info, principal)
 
 
@@ -39,16 +46,17 @@ class StatelessClients:
         self._actor_id = actor_id
         self._trust = trust
         self._session_id = session_id
-        self._known: dict[tuple[str, str, str, bytes], Client] = {}
+        self._known: dict[tuple[str, str, str, str, bytes], Client] = {}
 
-    def get(self, hello: Hello, identity: "Identity | None" = None) -> Client:
+    def get(self, hello: Hello, identity: "Identity | None" = None, profile: str = "") -> Client:
         """Return the client that says this of itself.
 
         Args:
             identity: whose credential came with it; None where all share one connection.
+            profile: what it is served; empty for every tool.
         """
         principal = identity.principal if identity is not None else ""
-        key = principal, hello.name, hello.version, orjson.dumps(hello.capabilities)
+        key = principal, profile, hello.name, hello.version, orjson.dumps(hello.capabilities)
         client = self._known.get(key)
         if client is None:
             if len(self._known) >= _REMEMBERED_COUNT:
@@ -58,7 +66,7 @@ class StatelessClients:
                 actor_id, trust, verified = identity.actor_id, identity.trust, identity.verified
             client = make_client(
                 hello, actor_id=actor_id, trust=trust, session_id=self._session_id,
-                verified=verified, principal=principal,
+                verified=verified, principal=principal, profile=profile,
             )  # fmt: skip
             self._known[key] = client
         return client
@@ -82,7 +90,15 @@ class Sessions:
         return len(self._clients)
 
     def open(
-        self, hello: Hello, *, actor_id: str, trust: Trust, now: float, verified: bool = False, principal: str = ""
+        self,
+        hello: Hello,
+        *,
+        actor_id: str,
+        trust: Trust,
+        now: float,
+        verified: bool = False,
+        principal: str = "",
+        profile: str = "",
     ) -> Client | None:
         """Return a new session's client; None when every session is at work and there is no room."""
         if len(self._clients) >= self._limit_count:
@@ -91,8 +107,9 @@ class Sessions:
                 return None
             self.end(min(idle, key=self._used_at.__getitem__))
         client = make_client(
-            hello, actor_id=actor_id, trust=trust, session_id=new_session_id(), verified=verified, principal=principal
-        )
+            hello, actor_id=actor_id, trust=trust, session_id=new_session_id(),
+            verified=verified, principal=principal, profile=profile,
+        )  # fmt: skip
         self._clients[client.session.id] = client
         self._used_at[client.session.id] = now
         return client

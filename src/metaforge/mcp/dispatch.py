@@ -47,15 +47,21 @@ class Dispatcher:
             Dialect.HANDSHAKE: {
                 **common,
                 "ping": lambda exchange: {},
-                "tools/list": lambda exchange: listing.handshake(),
+                "tools/list": lambda exchange: listing.handshake(exchange.caller.profile),
                 "logging/setLevel": _set_level,
             },
             Dialect.STATELESS: {
                 **common,
-                "server/discover": lambda exchange: discover_result(service.version, service.instructions),
+                "server/discover": lambda exchange: discover_result(
+                    service.version, service.instructions(exchange.caller.profile)
+                ),
                 "tools/list": self._list_stateless,
             },
-            Dialect.LEGACY: {"tool/list": lambda exchange: listing.legacy(legacy.read_capability(exchange.params))},
+            Dialect.LEGACY: {
+                "tool/list": lambda exchange: listing.legacy(
+                    legacy.read_capability(exchange.params), exchange.caller.profile
+                )
+            },
         }
         resources: dict[str, Slow] = {"resources/list": self._resources, "resources/read": self._read}
         self._slow: dict[Dialect, dict[str, Slow]] = {
@@ -266,7 +272,7 @@ class Dispatcher:
 
     def _list_stateless(self, exchange: Exchange) -> Any:
         self.client_ready()
-        return self._listing.stateless()
+        return self._listing.stateless(exchange.caller.profile)
 
     def _templates(self, exchange: Exchange) -> dict[str, Any]:
         body: dict[str, Any] = {"resourceTemplates": self.service.resource_templates()}

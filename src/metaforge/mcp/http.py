@@ -2,13 +2,16 @@
 
 `POST /mcp` takes both eras and the legacy dialect, `GET /mcp` opens a session's event stream, `DELETE /mcp` ends it;
 `POST /rpc` takes the legacy dialect alone; `GET /health` and `GET /metrics` are for machines that watch.
+`?profile=NAME` in the address of a POST is what a session, or a client without one, is served.
 """
 
 import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
+from urllib.parse import parse_qs
 
 import orjson
 
@@ -27,6 +30,7 @@ from metaforge.protocol.handshake import Hello, initialize_result, read_initiali
 from metaforge.protocol.jsonrpc import Message
 from metaforge.protocol.revisions import HANDSHAKE, LEGACY_METHODS, Dialect
 from metaforge.protocol.stateless import RoutingHeaders, http_status, is_stateless, read_envelope
+from metaforge.registry.profiles import choose_profile
 from metaforge.settings import Settings
 
 Headers = Mapping[bytes, bytes]
@@ -59,6 +63,7 @@ class HttpServer:
         self._dispatcher = Dispatcher(service)
         self._sessions = Sessions(settings.session_idle_seconds)
         self._stateless = StatelessClients()
+        self._profile = settings.profile
         self._requests = Requests(self._dispatcher)
         self._streams: set[EventStream] = set()
         self._sweep: asyncio.TimerHandle | None = None
@@ -151,11 +156,11 @@ class HttpServer:
             return
         method = message.get("method")
         if is_rpc or method in LEGACY_METHODS:
-            await self._legacy(headers, identity, message, receive, send)
+            await self._legacy(scope, headers, identity, message, receive, send)
         elif not _is_handshake_header(headers) or method == "server/discover" or _has_envelope(message):
             await self._stateless_post(scope, headers, identity, message, receive, send)
         elif method == "initialize" and "id" in message:
-            await self._initialize(identity, message, send)
+            await self._initialize(scope, identity, message, send)
         else:
             await self._handshake_post(headers, identity, message, receive, send)
 
@@ -186,20 +191,21 @@ class HttpServer:
         reason = f"The body is larger than {limit} MB (METAFORGE_MAX_REQUEST_MB): put data into a file of the workspace"
         await refuse(send, 413, reason)
 
-    async def _initialize(self, identity: Identity, message: Message, send: Send) -> None:
+    async def _initialize(self, scope: dict[str, Any], identity: Identity, message: Message, send: Send) -> None:
         try:
             hello = read_initialize(message.get("params") or {})
+            profile = self._profile_of(scope)
         except MetaForgeError as fault:
             await fail(send, 200, fault, message["id"])
             return
         client = self._sessions.open(
             hello, actor_id=identity.actor_id, trust=identity.trust, now=self._loop.time(),
-            verified=identity.verified, principal=identity.principal,
+            verified=identity.verified, principal=identity.principal, profile=profile,
         )  # fmt: skip
         if client is None:
             await refuse(send, 503, "Every session is at work: try again later", message["id"])
             return
-        body = initialize_result(hello, self._service.version, self._service.instructions)
+        body = initialize_result(hello, self._service.version, self._service.instructions(profile))
         session_header = (b"mcp-session-id", client.session.id.encode())
         await respond(send, 200, jsonrpc.encode(jsonrpc.result(message["id"], body)), [session_header])
 
@@ -237,15 +243,21 @@ class HttpServer:
             await respond(send, 202)
             return
         try:
-            routing = _routing_headers(scope["headers"], headers)
-            client = self._stateless.get(read_envelope(method, message.get("params") or {}, routing), identity)
+            hello = read_envelope(method, message.get("params") or {}, _routing_headers(scope["headers"], headers))
+            client = self._stateless.get(hello, identity, self._profile_of(scope))
         except MetaForgeError as fault:
             await fail(send, http_status(fault.code), fault, message["id"])
             return
         await self._requests.run(_exchange(client, Dialect.STATELESS, message, headers, send, identity), receive)
 
     async def _legacy(
-        self, headers: Headers, identity: Identity, message: Message, receive: Receive, send: Send
+        self,
+        scope: dict[str, Any],
+        headers: Headers,
+        identity: Identity,
+        message: Message,
+        receive: Receive,
+        send: Send,
     ) -> None:
         if "id" not in message or "method" not in message:
             await respond(send, 204)
@@ -253,8 +265,21 @@ class HttpServer:
         session_id = headers.get(b"mcp-session-id", b"").decode("latin-1")
         client = self._sessions.get(session_id, self._loop.time())
         if client is None or client.principal != identity.principal:
-            client = self._stateless.get(_NOBODY, identity)
+            try:
+                client = self._stateless.get(_NOBODY, identity, self._profile_of(scope))
+            except MetaForgeError as fault:
+                await fail(send, 200, fault, message["id"])
+                return
         await self._requests.run(_exchange(client, Dialect.LEGACY, message, headers, send, identity), receive)
+
+    def _profile_of(self, scope: dict[str, Any]) -> str:
+        """Return the profile that a request's address names, else the server's own.
+
+        Raises:
+            UnknownProfile: there is none of this name, or the server was started with another.
+        """
+        query = scope.get("query_string")
+        return choose_profile(_asked_profile(query), self._profile) if query else self._profile
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -317,6 +342,11 @@ def _exchange(
     if identity.service is not None:  # said anew with every request: a session may serve several runs
         exchange.caller = replace(client.caller, service=identity.service)
     return exchange
+
+
+@lru_cache(maxsize=64)
+def _asked_profile(query: bytes) -> str:
+    return parse_qs(query.decode("latin-1")).get("profile", [""])[0]
 
 
 def _is_handshake_header(headers: Headers) -> bool:

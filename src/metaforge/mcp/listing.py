@@ -1,6 +1,6 @@
 """`tools/list` and `tool/list`: encoded once, because the list is the first answer a client waits for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -26,37 +26,52 @@ class Listing:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._tools: tuple[Tool, ...] = ()
-        self._meta: dict[str, Any] = {}
-        self._encoded: dict[str, orjson.Fragment] = {}
+        self._known: dict[tuple[str, str], tuple[tuple[Tool, ...], dict[str, Any], orjson.Fragment]] = {}
+        """What was encoded for each flavour and profile, and from what."""
 
-    def handshake(self) -> orjson.Fragment:
-        """Return the result of `tools/list` for revisions with a handshake."""
-        return self._result("handshake")
+    def handshake(self, profile: str = "") -> orjson.Fragment:
+        """Return the result of `tools/list` for revisions with a handshake.
 
-    def stateless(self) -> orjson.Fragment:
+        Args:
+            profile: whose tools; empty for every tool.
+        """
+        return self._result("handshake", profile)
+
+    def stateless(self, profile: str = "") -> orjson.Fragment:
         """Return the result of `tools/list` for the stateless era."""
-        return self._result("stateless")
+        return self._result("stateless", profile)
 
-    def legacy(self, capability: str | None) -> dict[str, Any]:
+    def legacy(self, capability: str | None, profile: str = "") -> dict[str, Any]:
         """Return the result of `tool/list`, filtered by capability where one is named."""
-        tools = self._service.listed_tools()
+        tools = self._service.listed_tools(profile)
         return {"tools": [legacy_tool(tool) for tool in tools if capability in (None, tool.capability)]}
 
-    def _result(self, flavour: str) -> orjson.Fragment:
-        tools, meta = tuple(self._service.listed_tools()), self._service.list_meta()
-        if tools != self._tools or meta != self._meta:
-            self._tools, self._meta, self._encoded = tools, meta, {}
-        encoded = self._encoded.get(flavour)
-        if encoded is None:
-            body: dict[str, Any] = {"tools": [mcp_tool(tool) for tool in tools]}
-            if meta:
-                body["_meta"] = meta
-            if flavour == "stateless":
-                complete(body, self._service.version)
-                body.update(CACHE)
-            encoded = self._encoded[flavour] = orjson.Fragment(orjson.dumps(body))
+    def _result(self, flavour: str, profile: str) -> orjson.Fragment:
+        tools, meta = tuple(self._service.listed_tools(profile)), self._service.list_meta(profile)
+        known = self._known.get((flavour, profile))
+        if known is not None and known[0] == tools and known[1] == meta:
+            return known[2]
+        body = list_body(tools, meta, is_brief=bool(profile))
+        if flavour == "stateless":
+            complete(body, self._service.version)
+            body.update(CACHE)
+        encoded = orjson.Fragment(orjson.dumps(body))
+        self._known[flavour, profile] = tools, meta, encoded
         return encoded
+
+
+def list_body(tools: Sequence[Tool], meta: Mapping[str, Any], *, is_brief: bool) -> dict[str, Any]:
+    """Return the result of `tools/list`.
+
+    Args:
+        is_brief: tell each tool in few words, as profiles do.
+    """
+    if is_brief:
+        from metaforge.mcp.brief import brief_tool as told
+    else:
+        told = mcp_tool
+    body: dict[str, Any] = {"tools": [told(tool) for tool in tools]}
+    return body | {"_meta": meta} if meta else body
 
 
 def refuse_cursor(method: str, params: Mapping[str, Any]) -> None:

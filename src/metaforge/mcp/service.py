@@ -17,6 +17,8 @@ class ClientInfo:
     protocol_requested: str = ""
     protocol_negotiated: str = ""
     can_elicit: bool = False
+    profile: str = ""
+    """The profile that its connection asked for; empty for that of the server, where it has one."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,16 @@ class Service(Protocol):
     """The application as a transport sees it."""
 
     version: str
-    instructions: str
 
-    def listed_tools(self) -> Sequence[Tool]:
-        """The tools to list, in a fixed order."""
+    def instructions(self, profile: str = "") -> str:
+        """What a client is told of the server, once."""
         ...
 
-    def list_meta(self) -> dict[str, Any]:
+    def listed_tools(self, profile: str = "") -> Sequence[Tool]:
+        """The tools to list, in a fixed order: those of a profile, or all."""
+        ...
+
+    def list_meta(self, profile: str = "") -> dict[str, Any]:
         """`_meta` of `tools/list`: `unavailableAdapters` and the like; empty when there is nothing to say."""
         ...
 

@@ -35,19 +35,27 @@ class StdioServer:
         stdin, stdout: the descriptors; nothing else may write to the second.
         max_request_bytes: the longest line that is read.
         on_end: called once when the end begins.
+        profile: what the client is served; empty for every tool.
     """
 
     def __init__(
-        self, service: Service, stdin: int, stdout: int, max_request_bytes: int, on_end: Callable[[], None]
+        self,
+        service: Service,
+        stdin: int,
+        stdout: int,
+        max_request_bytes: int,
+        on_end: Callable[[], None],
+        profile: str = "",
     ) -> None:
         self._service = service
+        self._profile = profile
         self._dispatcher = Dispatcher(service)
         self._stdin = stdin
         self._on_end = on_end
         self._max_request_bytes = max_request_bytes
         self._reader = LineReader(max_request_bytes, self._line, self._too_long, self._stop)
         self._writer = LineWriter(stdout, self._hold_back, self._stop)
-        self._client = _client(Hello())
+        self._client = self._met(Hello())
         self._stateless = StatelessClients(actor_id=ACTOR, trust=Trust.LOCAL, session_id=SESSION_ID)
         self._in_flight: dict[RequestId, Exchange] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -136,8 +144,8 @@ class StdioServer:
         except MetaForgeError as fault:
             self.send(failure(fault, request_id, Dialect.HANDSHAKE))
             return
-        self._client = _client(hello)
-        body = initialize_result(hello, self._service.version, self._service.instructions)
+        self._client = self._met(hello)
+        body = initialize_result(hello, self._service.version, self._service.instructions(self._profile))
         self.send(jsonrpc.result(request_id, body))
 
     def _request(self, request_id: RequestId, method: str, params: Message) -> None:
@@ -147,7 +155,7 @@ class StdioServer:
         elif method == "server/discover" or is_stateless(params):
             dialect = Dialect.STATELESS
             try:
-                client = self._stateless.get(read_envelope(method, params, None))
+                client = self._stateless.get(read_envelope(method, params, None), profile=self._profile)
             except MetaForgeError as fault:
                 self.send(failure(fault, request_id, dialect))
                 return
@@ -174,6 +182,5 @@ class StdioServer:
         finally:
             del self._in_flight[exchange.id]
 
-
-def _client(hello: Hello) -> Client:
-    return make_client(hello, actor_id=ACTOR, trust=Trust.LOCAL, session_id=SESSION_ID)
+    def _met(self, hello: Hello) -> Client:
+        return make_client(hello, actor_id=ACTOR, trust=Trust.LOCAL, session_id=SESSION_ID, profile=self._profile)

@@ -1,8 +1,8 @@
 """`ToolRegistry`: the catalogue of tools, where each comes from and whether it can run here."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import Quarantined, ToolUnavailable, UnknownTool
@@ -30,6 +30,11 @@ class Unavailable:
     reason: str
     install: str
     tools: tuple[str, ...]
+
+    def within(self, served: Container[str]) -> "Unavailable | None":
+        """Return what of it concerns the tools of a profile; None when nothing does."""
+        kept = tuple(tool_id for tool_id in self.tools if tool_id in served)
+        return replace(self, tools=kept) if kept or not self.tools else None
 
     def wire(self) -> dict[str, Any]:
         entry: dict[str, Any] = {"adapterId": self.adapter_id, "reason": self.reason, "tools": list(self.tools)}
@@ -111,6 +116,10 @@ class ToolRegistry:
 
     def sources(self) -> Iterator[ToolSource]:
         yield from self._sources.values()
+
+    def knows(self, tool_id: str) -> bool:
+        """Return whether a loaded adapter has a tool of this exact id, whether or not it can run here."""
+        return tool_id in self._tools or tool_id in self._quarantine
 
     def find(self, name: str) -> Tool:
         """Return the tool that a caller's name means.

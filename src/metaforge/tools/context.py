@@ -56,6 +56,8 @@ class Caller:
     """Whether `actor_id` is the identity of an authenticated person, not a shared key or nobody in particular."""
     service: ServiceClaims | None = None
     """Set where the service key was shown; `trust` says whether the run behind it was found to hold."""
+    profile: str = ""
+    """The profile its connection is served, which binds its calls; empty for every tool."""
 
 
 @dataclass(frozen=True)
