@@ -232,6 +232,30 @@ def test_the_events_of_calls_keep_their_session_and_number_over_the_upgrade(tmp_
         assert new.execute("select seq, event_id from session_events").fetchall() == [(2, "e1")]
 
 
+def test_nodes_that_an_older_version_wrote_are_found_by_their_handles(tmp_path: Path) -> None:
+    path = made_by_version(tmp_path / "metaforge.db", "0004")
+    bodies = {
+        "a": ("cad_model", '{"content_hash":"abc","mpn":"x"}', ""), "b": ("component_selection", '{"mpn":"STM32"}', ""),
+        "c": ("note", '{"content_hash":5}', ""), "d": ("note", '{"text":"content_hash"}', ""),
+        "e": ("prd", "", "f" * 64), "f": ("note", '{"content_hash":"%s"}' % ("h" * 300), ""),
+        "g": ("note", '{"inner":{"content_hash":"abc"}}', ""),
+    }  # fmt: skip
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.execute("pragma journal_mode = wal")
+        for node_id, (kind, body, sha256) in bodies.items():
+            old.execute(
+                "insert into nodes (node_id, project_id, kind, name, body, body_sha256, item_key, status, change_set, "
+                "phase, gate, change_reason, author, run_id, prior_node_id, decided_by, approved_at, status_reason, "
+                "closed_at, adopted, created_at) "
+                "values (?, '', ?, '', ?, ?, '', '', '', '', '', '', '', '', '', '', '', '', '', 0, '')",
+                (node_id, kind, body, sha256),
+            )
+    schema.prepare(path)
+    with closing(sqlite3.connect(path)) as new:
+        handles = dict(new.execute("select node_id, handle from nodes"))
+    assert handles == {"a": "abc", "b": "STM32", "c": "", "d": "", "e": "?", "f": "", "g": ""}
+
+
 def test_calls_that_an_older_version_recorded_are_there_after_the_upgrade(tmp_path: Path) -> None:
     path = made_by_version(tmp_path / "metaforge.db", "0001")
     with closing(sqlite3.connect(path, isolation_level=None)) as old:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from metaforge.store.location import StoreUnavailable, refuse_network
 
-HEAD = "0004"
+HEAD = "0005"
 """The last migration in `migrations/versions`."""
-KNOWN = frozenset({"0001", "0002", "0003", HEAD})
+KNOWN = frozenset({"0001", "0002", "0003", "0004", HEAD})
 SCHEMA_FILE = Path(__file__).with_name("schema.sql")
 
 BUSY_MS = 5000

@@ -98,7 +98,7 @@ CREATE TABLE nodes (
     status_reason TEXT NOT NULL,
     closed_at VARCHAR NOT NULL,
     adopted INTEGER NOT NULL,
-    created_at VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL, handle VARCHAR DEFAULT '' NOT NULL,
     CONSTRAINT pk_nodes PRIMARY KEY (node_id),
     CONSTRAINT fk_nodes_item_id FOREIGN KEY(item_id) REFERENCES items (item_id)
 );
@@ -248,4 +248,5 @@ CREATE TRIGGER approval_events_no_update BEFORE UPDATE ON approval_events BEGIN 
 CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE INDEX ix_calls_work_session_id_event_seq ON calls (work_session_id, event_seq) WHERE work_session_id != '';
-INSERT INTO alembic_version (version_num) VALUES ('0004');
+CREATE INDEX ix_nodes_handle ON nodes (handle) WHERE handle != '';
+INSERT INTO alembic_version (version_num) VALUES ('0005');

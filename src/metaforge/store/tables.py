@@ -19,6 +19,7 @@ METADATA = MetaData(
 _SEQ = BigInteger().with_variant(Integer(), "sqlite")
 _IN_A_RUN = text("change_set != ''")
 _IN_A_SESSION = text("work_session_id != ''")
+_NAMED = text("handle != ''")
 _OPEN = text("state in ('awaiting_approval', 'approved', 'running')")
 
 
@@ -159,12 +160,15 @@ NODES = Table(
     _text("closed_at"),
     Column("adopted", Integer, nullable=False),
     _text("created_at"),
+    Column("handle", String, nullable=False, server_default=""),
     Index("uq_nodes_item_id_revision", "item_id", "revision", unique=True),
     Index("ix_nodes_project_id_kind", "project_id", "kind"),
     Index("ix_nodes_change_set", "change_set", sqlite_where=_IN_A_RUN, postgresql_where=_IN_A_RUN),
+    Index("ix_nodes_handle", "handle", sqlite_where=_NAMED, postgresql_where=_NAMED),
 )
 """Every node of the design record: a revision of an item (`item_id`, `item_key`, `revision`), or a record, which has
-none of these. `body` is JSON; a long one is the content `body_sha256` instead, and `body` is empty."""
+none of these. `body` is JSON; a long one is the content `body_sha256` instead, and `body` is empty. `handle` is what
+the body is looked up by (`metaforge.twin.search.handle_of`), `?` where only a long body would tell."""
 
 DRAFTS = Table(
     "drafts",

@@ -9,11 +9,14 @@ from metaforge.twin.bodies import INLINE_BYTES, check_text, dump
 from metaforge.twin.ids import new_id
 from metaforge.twin.kinds import DEFINITIONS, checked_record_kind
 from metaforge.twin.model import ChangeKind, Node
+from metaforge.twin.search import handle_of
 
 if TYPE_CHECKING:
     from metaforge.twin.change import Change
 
-_INSERT = f"insert into nodes ({rows.NODE_COLUMNS}) values ({', '.join('?' * (rows.NODE_COLUMNS.count(',') + 1))})"
+_INSERT = (
+    f"insert into nodes ({rows.NODE_COLUMNS}, handle) values ({', '.join('?' * (rows.NODE_COLUMNS.count(',') + 2))})"
+)
 
 
 def record(change: "Change", kind: str, body: Mapping[str, Any], name: str, supersedes: str) -> Node:
@@ -51,5 +54,5 @@ def insert_node(change: "Change", node: Node) -> None:
         node.node_id, node.kind, node.name, body, body_sha256, node.project_id, node.item_id or None, node.item_key,
         node.revision, node.status, node.change_set, node.phase, node.gate, node.change_reason, node.author,
         node.run_id, node.prior_node_id, node.decided_by, node.approved_at, node.status_reason, node.closed_at,
-        int(node.adopted), node.created_at,
+        int(node.adopted), node.created_at, handle_of(node.kind, node.body),
     )  # fmt: skip

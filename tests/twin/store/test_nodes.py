@@ -2,12 +2,15 @@
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metaforge.core.errors import ResourceUnreadable, ToolError
 from metaforge.store.database import Database
+from metaforge.store.transaction import Transaction
 from metaforge.twin.bodies import INLINE_BYTES
 from metaforge.twin.model import Link, Node, Reader
 from metaforge.twin.store import TwinStore
@@ -138,6 +141,68 @@ def test_a_property_is_found_by_its_exact_value(
     node = define(twin, project_id, "Leg", **body)
     with twin.read(Reader(project_id=project_id)) as view:
         assert view.find("cad_model", property, value) == ([node] if found else [])
+
+
+def test_a_file_is_found_by_its_digest_and_a_bought_part_by_its_number(twin: TwinStore, project_id: str) -> None:
+    digest = "ab" * 32
+    part = define(twin, project_id, "Leg", content_hash=digest, mpn="not a part number here")
+    define(twin, project_id, "Arm", content_hash="cd" * 32)
+    with twin.change(author="anna", project_id=project_id) as change:
+        bought = change.define("component_selection", "MCU", {"mpn": "STM32", "content_hash": digest})
+        noted = change.record("note", {"content_hash": digest, "text": "x" * (INLINE_BYTES + 1)})
+        odd = change.record("note", {"content_hash": 5})
+        long = change.record("note", {"content_hash": "h" * 300})
+    with twin.read(Reader(project_id=project_id)) as view:
+        assert view.find("cad_model", "content_hash", digest) == [part]
+        assert view.find("cad_model", "mpn", "not a part number here") == [part]
+        assert view.find("component_selection", "mpn", "STM32") == [bought]
+        assert view.find("component_selection", "content_hash", digest) == [bought]
+        assert [node.node_id for node in view.find("note", "content_hash", digest)] == [noted.node_id]
+        assert view.find("note", "content_hash", 5) == [odd]
+        assert view.find("note", "content_hash", "h" * 300) == [long]
+        assert view.find("note", "content_hash", "") == view.find("note", "content_hash", "?") == []
+    later = define(twin, project_id, "Leg", content_hash="ef" * 32)
+    with twin.read(Reader(project_id=project_id)) as view:
+        assert view.find("cad_model", "content_hash", digest) == []
+        assert view.find("cad_model", "content_hash", "ef" * 32) == [later]
+
+
+@pytest.mark.parametrize("property", ["content_hash", "item_key"])
+def test_a_look_up_by_digest_or_key_reads_no_other_node(
+    twin: TwinStore, project_id: str, property: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with twin.change(author="anna", project_id=project_id) as change:
+        for number in range(300):
+            change.define("cad_model", f"Part {number}", {"content_hash": f"{number:064x}"}, item_key=f"P{number}")
+    with twin.read(Reader(project_id=project_id)) as view:
+        watched = Watched(view.transaction)
+        monkeypatch.setattr(view, "transaction", watched)
+        (found,) = view.find("cad_model", property, "P7" if property == "item_key" else f"{7:064x}")
+        assert found.name == "Part 7"
+        plans = [watched.plan(query, values) for query, values in watched.asked]
+    # Postgres reads so small a table whole, whatever indexes there are.
+    assert watched.postgres or not any("SCAN" in plan for plan in plans)
+
+
+class Watched:
+    """A transaction that remembers the queries made in it."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self.postgres = transaction.postgres
+        self.asked: list[tuple[str, tuple[Any, ...]]] = []
+
+    def rows(self, query: str, *values: Any) -> list[Any]:
+        self.asked.append((query, values))
+        return self._transaction.rows(query, *values)
+
+    def each(self, query: str, *values: Any) -> Iterator[Any]:
+        self.asked.append((query, values))
+        return self._transaction.each(query, *values)
+
+    def plan(self, query: str, values: tuple[Any, ...]) -> str:
+        explain = "explain" if self.postgres else "explain query plan"
+        return " ".join(str(row) for row in self._transaction.rows(f"{explain} {query}", *values))
 
 
 def test_a_name_with_a_null_character_is_one_that_nothing_has(twin: TwinStore, project_id: str) -> None:
