@@ -298,6 +298,11 @@ class App:
         told = {
             "profile": {"name": profile, "missing": missing} if missing else {},
             "unavailableAdapters": [entry.wire() for entry in entries],
+            "mendedSchemas": [
+                {"toolId": tool_id, "notes": list(notes)}
+                for tool_id, notes in self.registry.mended.items()
+                if served is None or tool_id in served.tools
+            ],
         }
         return {name: value for name, value in told.items() if value}
 

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from metaforge.core.errors import ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
+from metaforge.core.errors import Busy, ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
 from metaforge.engine.breaker import Breaker
-from metaforge.engine.pool import WorkerPool
+from metaforge.engine.pool import CRASHES_IN_A_ROW, WorkerPool
+from metaforge.engine.turns import Turns
 from metaforge.telemetry import metrics
 
 
@@ -27,6 +28,7 @@ class FakeWorker:
         self.spoiled = False
         self.alive = True
         self.idle_since = 0.0
+        self.started = 0.0
         self.calls_served = 0
         self.died = False
         self.box = FakeBox()
@@ -177,10 +179,87 @@ async def test_three_failed_starts_open_the_breaker_and_a_probe_closes_it():
     assert len(starts) == 4
     with pytest.raises(ToolUnavailable):
         await pool.wait()
-    broken = False
     clock.now += 31
+    with pytest.raises(ToolUnavailable, match="in 29 s"):
+        await pool.wait()
+    broken = False
+    clock.now += 30
     worker = await pool.wait()
     assert pool.breaker.state == "closed"
+    pool.release(worker)
+    await pool.close()
+
+
+async def test_what_starts_and_crashes_again_and_again_is_paused_until_a_probe_answers():
+    clock = Clock()
+
+    async def begin():
+        worker = FakeWorker()
+        worker.started = clock.now
+        return worker
+
+    pool = make_pool(clock, begin, max_workers=5)
+    # Five at once say once that something is wrong.
+    together = [await pool.wait() for _ in range(5)]
+    for worker in together:
+        worker.die()
+        pool.note_crash(worker, "exit status 3")
+        pool.release(worker)
+    assert pool.crashes.failures == 1
+    for _ in range(CRASHES_IN_A_ROW - 1):
+        clock.now += 0.1
+        worker = await pool.wait()
+        worker.die()
+        pool.note_crash(worker, "exit status 3")
+        pool.release(worker)
+    with pytest.raises(ToolUnavailable, match=r"started and crashed 8 times in a row: exit status 3.* in 2 s") as told:
+        await pool.wait()
+    assert told.value.data["retry_after_seconds"] == 2
+    pool.prestart()
+    assert pool.starting_count == 0
+    clock.now += 2
+    worker = await pool.wait()
+    pool.note_refusal()
+    assert pool.open_breaker is None
+    pool.release(worker)
+    await pool.close()
+
+
+async def test_callers_take_turns_and_each_ones_calls_keep_their_order():
+    pool = make_pool(Clock(), max_workers=1)
+    worker = await pool.wait("a")
+    order = []
+
+    def line_up(caller, number):
+        future = pool.wait(caller)
+        future.add_done_callback(lambda _: order.append(f"{caller}{number}"))
+        return future
+
+    waiting = [line_up("a", number) for number in range(4)] + [line_up("b", 0), line_up("b", 1), line_up("c", 0)]
+    pool.give_up(waiting[1])
+    for _ in range(6):
+        pool.release(worker)
+        await asyncio.sleep(0)
+    assert order == ["a1", "a0", "b0", "c0", "a2", "b1", "a3"]
+    assert pool.waiting_count == 0
+    await pool.close()
+
+
+async def test_one_callers_line_and_all_lines_together_are_bounded_and_say_when_to_call_again():
+    pool = make_pool(Clock(), max_workers=1, turns=Turns("test", longest=4, longest_of_one=2))
+    worker = await pool.wait("a")
+    pool.note_answer(6.0)
+    waiting = [pool.wait("a"), pool.wait("a")]
+    with pytest.raises(Busy, match=r"test is busy: 2 of your calls wait.* call again in 12 s") as told:
+        await pool.wait("a")
+    assert told.value.data == {"reason": "busy", "retry_after_seconds": 12, "waiting_count": 2, "install": ""}
+    waiting += [pool.wait("b"), pool.wait("c")]
+    with pytest.raises(Busy, match="4 calls wait"):
+        await pool.wait("d")
+    pool.give_up(waiting[2])
+    waiting[2] = pool.wait("d")
+    for future in waiting:
+        pool.give_up(future)
     pool.release(worker)
     await pool.close()
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from metaforge.core.errors import Quarantined, UnknownTool
+from metaforge.core.errors import Quarantined, ToolUnavailable, UnknownTool
 from metaforge.registry.names import NameIndex
 from metaforge.registry.probe import Probe
 from metaforge.registry.registry import ToolRegistry
 from metaforge.tools.manifest import AdapterManifest, Need, Tool
-from metaforge.tools.source import AdapterHealth, AdapterState
+from metaforge.tools.source import AdapterHealth, AdapterState, Trouble
 
 OBJECT = {"type": "object", "properties": {}}
 
@@ -76,7 +76,12 @@ def test_two_ids_that_fold_alike_cannot_both_be_registered() -> None:
     ("schema", "reason"),
     [
         ({"type": "string"}, "must be"),
-        ({"properties": {}}, "must be"),
+        ({}, "must be"),
+        ({"type": "object", "properties": 5}, 'is not of type "object"'),
+        ({"type": "object", "properties": {"a": {"pattern": "("}}}, "regex"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}, "does not exist"),
+        ({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}, "within the schema"),
+        ({"type": "object", "$schema": "http://127.0.0.1:9/x"}, "no dialect"),
         ({"type": "object", "anyOf": [{}]}, "uses anyOf"),
     ],
 )
@@ -88,6 +93,44 @@ def test_one_bad_schema_is_quarantined_and_named_and_the_others_stay(schema: dic
     assert reason in entry.reason
     with pytest.raises(Quarantined, match=reason):
         registry.find("x.bad")
+
+
+def test_what_changes_nothing_for_callers_is_mended_and_told() -> None:
+    untyped = a_tool("x.untyped", input_schema={"properties": {"a": {"type": "string"}}})
+    undescribed = a_tool("x.undescribed", output_schema={"type": "string"})
+    registry = a_registry(Source("x", untyped, undescribed, a_tool("x.good")))
+    listed = {tool.id: tool for tool in registry.listed()}
+    assert listed["x.untyped"].input_schema["type"] == "object"
+    assert listed["x.undescribed"].output_schema == {}
+    assert registry.unavailable() == []
+    assert set(registry.mended) == {"x.untyped", "x.undescribed"}
+    assert "no type" in registry.mended["x.untyped"][0]
+    assert "'string'" in registry.mended["x.undescribed"][0]
+
+
+def test_a_tool_of_an_adapter_that_is_not_there_is_unavailable_and_not_unknown() -> None:
+    registry = a_registry(TWIN)
+    registry.drop_adapter("solver", "nothing listens at http://solver:8080", "start it")
+    for name in ("solver.run", "solver_run"):
+        with pytest.raises(ToolUnavailable, match=r"solver is not available: nothing listens.*To mend it: start it"):
+            registry.find(name)
+    with pytest.raises(UnknownTool):
+        registry.find("solvers.run")
+
+
+class Failing(Source):
+    def trouble(self) -> Trouble:
+        return Trouble("it was started and crashed 8 times in a row: exit status 3", 2.0)
+
+
+def test_an_adapter_in_trouble_stays_listed_and_says_when_it_is_tried_again() -> None:
+    registry = a_registry(Failing("x", a_tool("x.run")))
+    assert [tool.id for tool in registry.listed()] == ["x.run"]
+    (entry,) = registry.unavailable()
+    assert entry.wire() == {
+        "adapterId": "x", "reason": "it was started and crashed 8 times in a row: exit status 3",
+        "tools": ["x.run"], "retryAfterSeconds": 2.0,
+    }  # fmt: skip
 
 
 def test_an_entry_that_is_no_tool_is_named() -> None:

@@ -90,7 +90,7 @@ class Adapters:
         except ToolUnavailable as fault:
             registry.drop_adapter(adapter_id, fault.message, str(fault.data.get("install") or ""))
         else:
-            registry.add_source(source)
+            registry.add_source(source, is_checked=adapter_id in CATALOG)
 
     def _is_wanted(self, adapter_id: str) -> bool:
         settings = self._settings

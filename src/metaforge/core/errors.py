@@ -7,6 +7,7 @@
     │   ├── InvalidParams            -32602: a method's own parameters, not a tool's arguments
     │   ├── UnknownTool              -32601, -32602 in the stateless era
     │   ├── ToolUnavailable          -32003
+    │   ├── Busy                     -32003 with data.reason busy and data.retry_after_seconds
     │   ├── NotApproved              -32001 with data.code approval_required
     │   ├── ServiceRefused           -32001 with data.code service_*: not what the run may do
     │   ├── ResourceNotFound         -32002, -32602 in the stateless era
@@ -78,6 +79,10 @@ class ToolUnavailable(ProtocolError):
     """`data`: tool_id, reason, install (the command that mends it)."""
 
     code = Code.TOOL_UNAVAILABLE
+
+
+class Busy(ToolUnavailable):
+    """Too many calls wait already; nothing was begun. `data`: reason, retry_after_seconds, waiting_count."""
 
 
 class Quarantined(ToolUnavailable):

@@ -1,7 +1,7 @@
 """An adapter's health: measured where a worker is up, probed where none is."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,9 @@ from metaforge.engine.breaker import Breaker
 from metaforge.engine.worker import Worker
 from metaforge.registry.probe import Probe
 from metaforge.tools.manifest import AdapterManifest, Tool
-from metaforge.tools.source import AdapterHealth, AdapterState
+from metaforge.tools.source import AdapterHealth, AdapterState, Trouble
+
+_PARTS = {"median_ms": 0.5, "p95_ms": 0.95}
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,16 @@ class WorkerReport:
 
     workers: Sequence[Worker]
     starting_count: int
-    breaker: Breaker
-    answered: bool
-    """An idle worker answered just now."""
+    waiting_count: int
+    """Calls that wait for a worker."""
+    breakers: Mapping[str, Breaker]
+    """What counts failures, by what it counts."""
+    trouble: Trouble | None
+    """Why calls are refused just now."""
+    latencies: Sequence[float]
+    """How long the last answered calls took, in seconds."""
+    answered_ms: float
+    """How long an idle worker took to answer just now; zero when none was asked."""
     error: str
     last_call: datetime | None
     junk: str
@@ -39,8 +48,8 @@ def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | No
         error = report.error
     elif missing and len(missing) == len(manifest.tools):
         error, install = missing[0]
-    elif report.breaker.state == "open":
-        error = f"it failed to start {report.breaker.failures} times in a row: {report.breaker.reason}"
+    elif report.trouble is not None:
+        error = f"{report.trouble.reason}; tried again in {report.trouble.retry_after_seconds:g} s"
     return AdapterHealth(
         adapter_id=manifest.adapter_id,
         version=manifest.version,
@@ -51,6 +60,13 @@ def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | No
         install=install,
         detail=_detail(report, missing) or None,
     )
+
+
+def latency_of(seconds: Sequence[float]) -> dict[str, float]:
+    """Return what the last calls took, waiting included: their median, the 95th percentile, and how many they are."""
+    ordered = sorted(seconds)
+    told = {name: round(ordered[int(part * (len(ordered) - 1))] * 1000, 3) for name, part in _PARTS.items()}
+    return told | {"calls_count": len(ordered)}
 
 
 def _fault_of(tool: Tool, probe: Probe) -> tuple[str, str] | None:
@@ -66,6 +82,18 @@ def _state(report: WorkerReport) -> AdapterState:
     if report.workers:
         return AdapterState.READY
     return AdapterState.STARTING if report.starting_count else AdapterState.IDLE
+
+
+def _supervision(report: WorkerReport) -> dict[str, Any]:
+    """Return what keeps calls from running, and how long they take."""
+    breakers = {name: breaker.told() for name, breaker in report.breakers.items() if breaker.failures}
+    told = {
+        "breakers": breakers,
+        "round_trip_ms": round(report.answered_ms, 3),
+        "latency": latency_of(report.latencies) if report.latencies else None,
+        "calls_waiting_count": report.waiting_count,
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, Any]:
@@ -84,12 +112,7 @@ def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, A
         detail["uptime_seconds"] = round(now - min(worker.started for worker in workers), 3)
     if any(report.ended):
         detail["workers_retired_count"], detail["workers_crashed_count"] = report.ended
-    if report.breaker.failures:
-        detail["breaker"] = {
-            "state": report.breaker.state,
-            "failed_starts_count": report.breaker.failures,
-            "reason": report.breaker.reason,
-        }
+    detail |= _supervision(report)
     if report.junk:
         detail["stdout_junk"] = report.junk
     if report.last_call is not None:

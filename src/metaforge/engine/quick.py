@@ -15,6 +15,7 @@ from metaforge.engine import faults
 from metaforge.engine.answers import checked, without_files
 from metaforge.engine.asking import DeadlineStruck, cpu_seconds, expire, memory_mb, refusal, request_of
 from metaforge.engine.pool import WorkerPool
+from metaforge.engine.turns import turn_of
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.tools.context import Invocation
 from metaforge.tools.manifest import Tool
@@ -58,10 +59,10 @@ class QuickCalls:
 
     Args:
         pool: its workers.
-        wait: waits at most so many seconds for a free one.
+        wait: waits at most so many seconds for a free one, in a caller's turn.
     """
 
-    def __init__(self, pool: WorkerPool, wait: Callable[[float], Awaitable[Worker]]) -> None:
+    def __init__(self, pool: WorkerPool, wait: Callable[[float, str], Awaitable[Worker]]) -> None:
         self._pool = pool
         self._wait = wait
         self._lanes: list[_Lane] = []
@@ -77,11 +78,14 @@ class QuickCalls:
         for _ in range(ATTEMPTS):
             lane = self._join(tool)
             if lane is None:
-                lane = await self._open(tool, invocation.timeout_seconds - (loop.time() - started))
+                left = invocation.timeout_seconds - (loop.time() - started)
+                lane = await self._open(tool, left, turn_of(invocation.caller))
             try:
-                return await self._ask(lane, tool, arguments, invocation, loop.time() - started)
+                answer = await self._ask(lane, tool, arguments, invocation, loop.time() - started)
             except _NotBegun:
                 continue
+            self._pool.note_answer(loop.time() - started)
+            return answer
         raise faults.never_begun(tool.adapter_id, ATTEMPTS)
 
     def _join(self, tool: Tool) -> _Lane | None:
@@ -89,8 +93,8 @@ class QuickCalls:
             return None  # whoever waits for a whole worker comes first
         return next((lane for lane in self._lanes if lane.takes(tool)), None)
 
-    async def _open(self, tool: Tool, seconds: float) -> _Lane:
-        worker = self._pool.take() or await self._wait(seconds)
+    async def _open(self, tool: Tool, seconds: float, caller: str) -> _Lane:
+        worker = self._pool.take() or await self._wait(seconds, caller)
         worker.box.limit_memory(memory_mb(tool))
         worker.watch()
         lane = _Lane(worker)
@@ -120,11 +124,17 @@ class QuickCalls:
                 raise _NotBegun from None
             if isinstance(fault, MetaForgeError):
                 raise
-            raise await worker.explain_end(cpu_seconds=cpu_seconds(tool)) from None
+            ended = await worker.explain_end(cpu_seconds=cpu_seconds(tool))
+            if isinstance(ended, faults.WorkerCrashed):
+                self._pool.note_crash(worker, ended.message)
+            raise ended from None
         finally:
             timer.cancel()
         error = message.get("error")
-        fault_told = None if error is None else refusal(worker, error)
+        fault_told = None
+        if error is not None:
+            self._pool.note_refusal()
+            fault_told = refusal(worker, error)
         self._finish(lane, number)
         if fault_told is not None:
             raise fault_told

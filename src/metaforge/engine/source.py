@@ -17,6 +17,7 @@ from metaforge.engine.outcome import outcome_of
 from metaforge.engine.pool import WorkerPool, outlast
 from metaforge.engine.quick import QuickCalls
 from metaforge.engine.remote import RemoteSource
+from metaforge.engine.turns import Turns, turn_of
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.registry.probe import Probe
 from metaforge.settings import Settings
@@ -25,7 +26,7 @@ from metaforge.telemetry.logs import event
 from metaforge.tools.context import Invocation, Outcome
 from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import AdapterManifest, Tool
-from metaforge.tools.source import AdapterHealth
+from metaforge.tools.source import AdapterHealth, Trouble
 
 __all__ = ["ProcessSource", "RemoteSource"]
 
@@ -74,6 +75,11 @@ class ProcessSource:
             idle_seconds=idle_seconds or settings.idle_seconds,
             prestart=settings.prestart,
             prestart_free_mb=settings.prestart_free_mb,
+            turns=Turns(
+                manifest.adapter_id,
+                longest=settings.max_waiting_calls,
+                longest_of_one=settings.max_waiting_calls_per_caller,
+            ),
         )
         self._quick = QuickCalls(self.pool, self._wait_for_worker)
 
@@ -86,6 +92,10 @@ class ProcessSource:
         probe = self._probe
         if probe is None or any(not probe.missing(tool.needs) for tool in self._manifest.tools):
             self.pool.prestart()
+
+    def trouble(self) -> Trouble | None:
+        """Return why calls are refused just now, if they are."""
+        return self.pool.trouble()
 
     async def close(self) -> None:
         """End every worker of this adapter."""
@@ -127,10 +137,11 @@ class ProcessSource:
         started = loop.time()
         worker = self.pool.take()
         if worker is None:
-            worker = await self._wait_for_worker(invocation.timeout_seconds)
+            worker = await self._wait_for_worker(invocation.timeout_seconds, turn_of(invocation.caller))
         waited = loop.time() - started
         try:
             answer = await self._ask(worker, tool, arguments, invocation, invocation.timeout_seconds - waited, waited)
+            self.pool.note_answer(loop.time() - started)
             if tool.runs_caller_code:
                 # What a caller's code left running could still change the files.
                 await worker.end()
@@ -147,8 +158,8 @@ class ProcessSource:
         await self._give_back(worker, tool)
         return files
 
-    async def _wait_for_worker(self, seconds: float) -> Worker:
-        future = self.pool.wait()
+    async def _wait_for_worker(self, seconds: float, caller: str) -> Worker:
+        future = self.pool.wait(caller)
         timer = expire(future, seconds)
         try:
             return await future
@@ -176,7 +187,10 @@ class ProcessSource:
             await worker.kill()
             raise faults.deadline_passed(invocation.timeout_seconds, waited) from None
         except WorkerGone:
-            raise await worker.explain_end(cpu_seconds=cpu_seconds(tool)) from None
+            fault = await worker.explain_end(cpu_seconds=cpu_seconds(tool))
+            if isinstance(fault, faults.WorkerCrashed) and not tool.runs_caller_code:
+                self.pool.note_crash(worker, fault.message)
+            raise fault from None
         finally:
             timer.cancel()
             worker.unwatch()
@@ -185,6 +199,7 @@ class ProcessSource:
         error = message.get("error")
         if error is None:
             return checked(tool, message.get("result"))
+        self.pool.note_refusal()
         raise refusal(worker, error)
 
     async def _collect(
@@ -227,14 +242,19 @@ class ProcessSource:
     async def health(self, timeout_seconds: float) -> AdapterHealth:
         """Ask an idle worker, or look for the programs when none is up."""
         pool = self.pool
-        answered, error = False, ""
+        answered_ms, error = 0.0, ""
         if idle := pool.take():
-            answered, error = await self._greet(idle, timeout_seconds)
+            started = time.perf_counter()
+            error = await self._greet(idle, timeout_seconds)
+            answered_ms = (time.perf_counter() - started) * 1000
         report = WorkerReport(
             workers=pool.workers,
             starting_count=pool.starting_count,
-            breaker=pool.breaker,
-            answered=answered,
+            waiting_count=pool.waiting_count,
+            breakers={"starts": pool.breaker, "crashes": pool.crashes},
+            trouble=pool.trouble(),
+            latencies=tuple(pool.latencies),
+            answered_ms=answered_ms,
             error=error,
             last_call=datetime.fromtimestamp(self._last_call, UTC) if self._last_call else None,
             junk=self._junk,
@@ -243,7 +263,8 @@ class ProcessSource:
         # Looking for programs runs them.
         return await asyncio.to_thread(health_of, self._manifest, report, self._probe)
 
-    async def _greet(self, worker: Worker, seconds: float) -> tuple[bool, str]:
+    async def _greet(self, worker: Worker, seconds: float) -> str:
+        """Ask a worker how it is; return what is wrong with it."""
         number = worker.request("health/check", {})
         future = worker.answer(number)
         timer = expire(future, seconds)
@@ -251,14 +272,14 @@ class ProcessSource:
             await future
         except DeadlineStruck:
             worker.spoiled = True
-            return False, f"a worker did not answer a health check within {seconds:g} s and is being ended"
+            return f"a worker did not answer a health check within {seconds:g} s and is being ended"
         except (WorkerGone, MetaForgeError):
-            return False, "a worker ended during a health check"
+            return "a worker ended during a health check"
         finally:
             timer.cancel()
             worker.forget(number)
             self.pool.release(worker)
-        return True, ""
+        return ""
 
 
 def _asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.errors import Quarantined, ToolUnavailable, UnknownTool
-from metaforge.registry.lint import fault_of
+from metaforge.registry.lint import fault_of, inner_fault_of, mended
 from metaforge.registry.names import NameIndex, fold
 from metaforge.registry.probe import Probe
 from metaforge.tools.manifest import Tool
-from metaforge.tools.source import AdapterHealth, ToolSource
+from metaforge.tools.source import AdapterHealth, Supervised, ToolSource
 
 if TYPE_CHECKING:
     from metaforge.protocol.messages import HealthStatus, ToolManifest
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 HEALTH_SECONDS = 3.0
 """How long one adapter may take to answer a health check."""
+
+QUARANTINED = "quarantined: "
+"""What the reason of a tool begins with whose own manifest entry cannot be used."""
 
 SourceFactory = Callable[[str, "AdapterConfig"], Awaitable[ToolSource]]
 
@@ -30,6 +33,8 @@ class Unavailable:
     reason: str
     install: str
     tools: tuple[str, ...]
+    retry_after_seconds: float | None = None
+    """When it is tried again, where it is; its tools stay listed meanwhile."""
 
     def within(self, served: Container[str]) -> "Unavailable | None":
         """Return what of it concerns the tools of a profile; None when nothing does."""
@@ -40,6 +45,8 @@ class Unavailable:
         entry: dict[str, Any] = {"adapterId": self.adapter_id, "reason": self.reason, "tools": list(self.tools)}
         if self.install:
             entry["install"] = self.install
+        if self.retry_after_seconds is not None:
+            entry["retryAfterSeconds"] = self.retry_after_seconds
         return entry
 
 
@@ -59,11 +66,18 @@ class ToolRegistry:
         self._quarantine: dict[str, tuple[str, str]] = {}
         self._dropped: dict[str, tuple[str, str]] = {}
         self._names: NameIndex | None = None
+        self.mended: dict[str, tuple[str, ...]] = {}
+        """What was put right in the schemas of tools that other people's adapters bring."""
 
     # -- registering ---------------------------------------------------------------------------------------------
 
-    def add_source(self, source: ToolSource) -> None:
-        """Register an adapter and its tools. A tool that cannot be listed is quarantined by name."""
+    def add_source(self, source: ToolSource, *, is_checked: bool = False) -> None:
+        """Register an adapter and its tools. A tool that cannot be listed is quarantined by name.
+
+        Args:
+            source: serves them.
+            is_checked: whether its schemas are known to be sound, as those that ship are.
+        """
         manifest = source.manifest
         if manifest.adapter_id in self._sources:
             raise ValueError(f"adapter {manifest.adapter_id} is already registered")
@@ -72,12 +86,17 @@ class ToolRegistry:
         for name, reason in manifest.broken:
             self._quarantine[name] = (manifest.adapter_id, reason)
         for tool in manifest.tools:
-            reason = fault_of(tool)
+            notes: tuple[str, ...] = ()
+            if not is_checked:
+                tool, notes = mended(tool)
+            reason = fault_of(tool) or ("" if is_checked else inner_fault_of(tool))
             if not reason and fold(tool.id) in taken:
                 reason = f"its id collides with {taken[fold(tool.id)]} once separators are folded"
             if reason:
                 self._quarantine[tool.id] = (manifest.adapter_id, reason)
                 continue
+            if notes:
+                self.mended[tool.id] = notes
             taken[fold(tool.id)] = tool.id
             self._tools[tool.id] = tool
         self._names = None
@@ -140,7 +159,21 @@ class ToolRegistry:
                 f"{name} is left out: {reason}. The adapter {adapter_id} must mend its manifest",
                 tool_id=name, reason=reason,
             )  # fmt: skip
+        if not matches and (dropped := self._dropped_of(name)) is not None:
+            raise dropped
         raise self.unknown(name, matches)
+
+    def _dropped_of(self, name: str) -> ToolUnavailable | None:
+        """Return the error for a tool of an adapter that could not be registered: it may well exist."""
+        adapter_id = next((each for each in self._dropped if fold(name).startswith(f"{fold(each)}_")), None)
+        if adapter_id is None:
+            return None
+        reason, install = self._dropped[adapter_id]
+        mend = f" To mend it: {install}" if install else ""
+        return ToolUnavailable(
+            f"{name} cannot run: {adapter_id} is not available: {reason}.{mend}",
+            tool_id=name, reason=reason, install=install,
+        )  # fmt: skip
 
     def unknown(self, name: str, matches: list[str] | None = None) -> UnknownTool:
         """Return the error for a name nothing answers to."""
@@ -184,10 +217,16 @@ class ToolRegistry:
             if tool.phase <= self.phase and (told := self.unavailable_reason(tool.id)):
                 grouped.setdefault((tool.adapter_id, *told), []).append(tool.id)
         for tool_id, (adapter_id, reason) in self._quarantine.items():
-            grouped.setdefault((adapter_id, f"quarantined: {reason}", ""), []).append(tool_id)
+            grouped.setdefault((adapter_id, f"{QUARANTINED}{reason}", ""), []).append(tool_id)
         for adapter_id, (reason, install) in self._dropped.items():
             grouped.setdefault((adapter_id, reason, install), [])
-        return [Unavailable(*key, tuple(tools)) for key, tools in grouped.items()]
+        return [*(Unavailable(*key, tuple(tools)) for key, tools in grouped.items()), *self._in_trouble()]
+
+    def _in_trouble(self) -> Iterator[Unavailable]:
+        for adapter_id, source in self._sources.items():
+            if isinstance(source, Supervised) and (trouble := source.trouble()) is not None:
+                tools = tuple(tool.id for tool in source.manifest.tools if tool.id in self._tools)
+                yield Unavailable(adapter_id, trouble.reason, "", tools, trouble.retry_after_seconds)
 
     # -- the documented interface --------------------------------------------------------------------------------
 

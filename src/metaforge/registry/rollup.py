@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metaforge.registry.registry import ToolRegistry
+from metaforge.registry.registry import QUARANTINED, ToolRegistry
 from metaforge.tools.source import AdapterHealth
 
 
@@ -41,6 +41,13 @@ async def roll_up(
         "llm_usage_24h": {"available": False, "reason": "this release makes no model calls of its own"},
         "adapters": rows,
     }
+    if registry.mended:
+        report["mended_schemas"] = {tool_id: list(notes) for tool_id, notes in registry.mended.items()}
+    left_out = [entry for entry in registry.unavailable() if entry.reason.startswith(QUARANTINED)]
+    if left_out:
+        report["quarantined"] = [
+            {"adapter_id": entry.adapter_id, "tools": list(entry.tools), "reason": entry.reason} for entry in left_out
+        ]
     if down:
         report["unreachable_adapters"] = down
         report["detail"] = (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from metaforge.tools.context import Invocation, Outcome
 from metaforge.tools.manifest import AdapterManifest, Tool
@@ -30,6 +30,23 @@ class AdapterHealth:
     install: str = ""
     detail: dict[str, Any] | None = None
     """Workers, breaker, sandbox, memory: what helps a person."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why calls to an adapter are refused for now, and when it is tried again."""
+
+    reason: str
+    retry_after_seconds: float
+
+
+@runtime_checkable
+class Supervised(Protocol):
+    """A source that stops trying for a while what keeps failing."""
+
+    def trouble(self) -> Trouble | None:
+        """Return what is wrong just now, without asking anybody."""
+        ...
 
 
 class ToolSource(Protocol):
