@@ -19,7 +19,9 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-_SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=32MB", "max_connections=60", "autovacuum=off")
+import psutil
+
+_SETTINGS = ("listen_addresses=", "shared_buffers=32MB", "max_connections=60", "autovacuum=off")
 _START_SECONDS = 30.0
 _SET_PARENT_DEATH_SIGNAL = 1
 
@@ -82,37 +84,75 @@ class Server:
             connection.execute(statement.encode())
 
 
+class Cluster:
+    """A data folder and the server on it, which can be killed and started again.
+
+    Args:
+        bin_folder: where `initdb` and `postgres` are.
+        settings: of the server, beside those that keep it small and its own.
+    """
+
+    def __init__(self, bin_folder: Path, *, settings: tuple[str, ...] = ()) -> None:
+        self._bin = bin_folder
+        self._settings = (*_SETTINGS, *settings)
+        self._folder = Path(tempfile.mkdtemp(prefix="mfpg-", dir="/tmp"))  # a socket's path is 107 characters at most
+        self._as_user: dict[str, object] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        if os.getuid() == 0:  # Postgres refuses to run as root
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self._folder, nobody.pw_uid, nobody.pw_gid)
+            self._as_user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        self.url = f"postgresql://metaforge@{quote(str(self._folder), safe='')}/postgres"
+        subprocess.run(
+            [bin_folder / "initdb", "-D", self._data, "-U", "metaforge", "-A", "trust", "-E", "UTF8",
+             "--locale=C.UTF-8", "--no-sync"],
+            check=True, capture_output=True, cwd=self._folder, **self._as_user,
+        )  # fmt: skip
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        arguments = [part for each in self._settings for part in ("-c", each)]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._bin / "postgres", "-D", self._data, "-k", self._folder, *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, preexec_fn=_end_with_parent,
+                **self._as_user,
+            )  # fmt: skip
+        _wait(self.url, self._process, self._folder / "log")
+
+    def kill(self) -> None:
+        """End the server and every process of it at once, without a chance to tidy up."""
+        assert self._process is not None
+        server = psutil.Process(self._process.pid)
+        server.suspend()  # it must not notice that its children end, and tidy up
+        children = server.children(recursive=True)
+        for each in children:
+            each.kill()
+        server.kill()
+        psutil.wait_procs(children, timeout=30)
+        self._process.wait(30)
+
+    def end(self) -> None:
+        """End the server and remove the folder."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(30)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
 @contextmanager
 def serve(bin_folder: Path) -> Iterator[Server]:
     """Start a server and end it with the block, or with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="mfpg-", dir="/tmp"))  # a socket's path is 107 characters at most
-    as_user: dict[str, object] = {}
-    if os.getuid() == 0:  # Postgres refuses to run as root
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        as_user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-    data = folder / "data"
+    cluster = Cluster(bin_folder, settings=("fsync=off",))
     try:
-        subprocess.run(
-            [bin_folder / "initdb", "-D", data, "-U", "metaforge", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8",
-             "--no-sync"],
-            check=True, capture_output=True, cwd=folder, **as_user,
-        )  # fmt: skip
-        arguments = [part for each in _SETTINGS for part in ("-c", each)]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [bin_folder / "postgres", "-D", data, "-k", folder, *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, preexec_fn=_end_with_parent, **as_user,
-            )  # fmt: skip
-        try:
-            url = f"postgresql://metaforge@{quote(str(folder), safe='')}/postgres"
-            _wait(url, process, folder / "log")
-            yield Server(url)
-        finally:
-            process.send_signal(signal.SIGQUIT)
-            process.wait(30)
+        cluster.start()
+        yield Server(cluster.url)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        cluster.end()
 
 
 def _end_with_parent() -> None:
