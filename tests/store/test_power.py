@@ -129,20 +129,19 @@ def test_a_log_that_lost_its_end_holds_every_change_that_was_synced_before(
 
 def test_a_copy_made_while_others_write_holds_what_was_acknowledged_before(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(home), str(CHANGES)], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
     acknowledged: set[str] = set()
-    for number, line in enumerate(writer.stdout):
-        acknowledged |= set(line.split()[1:3])
-        if number % 9 == 4:  # the next change is being written while this is copied
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            for name in ("metaforge.db", "metaforge.db-wal"):
-                shutil.copy(home / name, folder)
-            assert acknowledged <= found_in(folder)
-    assert writer.wait(30) == -9
+    command = [sys.executable, "-c", WRITER, str(home), str(CHANGES)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for number, line in enumerate(writer.stdout):
+            acknowledged |= set(line.split()[1:3])
+            if number % 9 == 4:  # the next change is being written while this is copied
+                folder = tmp_path / str(number)
+                folder.mkdir()
+                for name in ("metaforge.db", "metaforge.db-wal"):
+                    shutil.copy(home / name, folder)
+                assert acknowledged <= found_in(folder)
+    assert writer.returncode == -9
     assert len(acknowledged) == 2 * CHANGES
 
 
