@@ -40,6 +40,7 @@ class House:
     source: ProcessSource
     workspace: Path
     home: Path
+    blobs: BlobStore
     told: list[tuple[float, str]] = field(default_factory=list)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set at the first progress of any call."""
@@ -86,8 +87,9 @@ def make_house(tmp_path: Path) -> Callable[..., House]:
             launcher = ProcessLauncher(
                 described, settings, workspace, python_paths=python_paths, environment={"HOUSE": str(home)}
             )
-        source = ProcessSource(described, settings, workspace, BlobStore(home / "blobs"), launcher=launcher, **options)
-        return House(source, workspace, home)
+        blobs = BlobStore(home / "blobs")
+        source = ProcessSource(described, settings, workspace, blobs, launcher=launcher, **options)
+        return House(source, workspace, home, blobs)
 
     return make
 

@@ -25,7 +25,7 @@ async def main():
     launcher = conftest.ProcessLauncher(described, settings, workspace, python_paths=(conftest.HERE,))
     blobs = conftest.BlobStore(home / "blobs")
     source = conftest.ProcessSource(described, settings, workspace, blobs, launcher=launcher)
-    house = conftest.House(source, workspace, home)
+    house = conftest.House(source, workspace, home, blobs)
     await house.call("linger", marker={marker!r}, answer=True)
     print("ready", source.pool.workers[0].box.pid, flush=True)
     await asyncio.Event().wait()

@@ -1,6 +1,7 @@
 """What comes over a worker's stdout: long lines, junk, and lines without an end."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -36,6 +37,10 @@ async def test_an_answer_over_the_limit_fails_alone(script_house):
         big, small = await asyncio.gather(house.call("loop"), house.call("echo", text="a"), return_exceptions=True)
         assert isinstance(big, OverLimit)
         assert "2 MB" in big.message
+        uri = big.link["uri"]
+        assert uri in big.message
+        kept = json.loads(house.blobs.read(uri.rpartition("/")[2]))
+        assert kept["result"]["data"] == {"text": "x" * 3_000_000}
         assert small.data["text"] == "small"
         assert (await house.call("echo", text="a")).data["text"] == "small"
     finally:
@@ -97,10 +102,36 @@ async def test_an_answer_to_nobodys_request_is_dropped(script_house):
 
 def test_a_reader_holds_no_more_than_its_limit():
     messages, overflows = [], []
-    reader = MessageReader(1000, messages.append, lambda text: None, lambda: overflows.append(1))
+    reader = MessageReader(1000, messages.append, lambda text: None, overflows.append)
     for _ in range(1000):
         reader.feed(b"x" * 100)
         assert sum(map(len, reader._parts)) <= 1000
-    assert overflows == [1]
+    assert overflows == [None]
     reader.feed(b'tail\n{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
     assert messages == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+
+
+def test_an_answer_over_the_limit_is_kept_whole_unless_it_has_no_end(tmp_path):
+    overflows = []
+    path = tmp_path / "answer.json"
+    reader = MessageReader(1000, lambda message: None, lambda text: None, overflows.append, lambda: path)
+    line = b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * 5000 + b'"}'
+    for start in range(0, len(line), 77):
+        reader.feed(line[start : start + 77])
+    assert overflows == []
+    reader.feed(b"\n")
+    assert overflows == [path]
+    assert path.read_bytes() == line
+    reader.feed(b'{"jsonrpc": "2.0", ')
+    for _ in range(1000):
+        reader.feed(b"x" * 100)
+    assert overflows == [path, None]
+    assert path.stat().st_size <= 8000
+
+
+def test_an_answer_that_cannot_be_kept_is_dropped_with_its_error(tmp_path):
+    overflows = []
+    nowhere = tmp_path / "gone" / "answer.json"
+    reader = MessageReader(1000, lambda message: None, lambda text: None, overflows.append, lambda: nowhere)
+    reader.feed(b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * 5000 + b'"}\n')
+    assert overflows == [None]

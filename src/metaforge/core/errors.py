@@ -174,6 +174,8 @@ class ToolTimedOut(ToolError):
 
 class OverLimit(ToolError):
     default_kind = "over_limit"
+    link: dict[str, Any] | None = None
+    """Where an answer that was too large is kept, as content that a client can follow."""
 
 
 class Cancelled(ToolError):

@@ -54,7 +54,7 @@ class Box:
         self.max_processes = max_processes
         self.group = group
         self._popen = popen
-        self._folder = folder
+        self.folder = folder
         self._boxed = boxed
         self._first_inside: int | None = None
         self._stderr = bytearray()
@@ -157,7 +157,7 @@ class Box:
     async def _remove(self) -> None:
         await self.end()
         # A tool can leave a hundred thousand files; the other calls go on meanwhile.
-        await asyncio.to_thread(remove_tree, self._folder)
+        await asyncio.to_thread(remove_tree, self.folder)
         if self.group is not None:
             self.group.remove()
 

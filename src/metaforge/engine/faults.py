@@ -3,7 +3,8 @@
 import re
 import signal
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from metaforge.core.codes import Code
 from metaforge.core.errors import (
@@ -18,6 +19,9 @@ from metaforge.core.errors import (
     UnknownMethod,
     UnknownTool,
 )
+
+if TYPE_CHECKING:
+    from metaforge.store.blobs import Blobs
 
 _ENVELOPE = frozenset({"error_type", "tool_id", "details", "duration_ms", "message", "self"})
 """Fields of the legacy dialect's `data` that only repeat the error or its call."""
@@ -145,6 +149,19 @@ def rebuild(error: Any, *, memory_mb: int = 0) -> MetaForgeError:
         failure_mode=mode,
         **rest,
     )
+
+
+def keep_whole(fault: OverLimit, answer: Path, blobs: "Blobs") -> None:
+    """Keep an answer that was too large, and let its error say where. Blocking: the file is copied."""
+    try:
+        size_bytes = answer.stat().st_size
+        uri = f"metaforge://artefacts/{blobs.put_file(answer)}"
+    except (OSError, MetaForgeError):
+        return
+    fault.message += f". All {size_bytes} bytes of it are kept at {uri}"
+    fault.link = {
+        "type": "resource_link", "uri": uri, "name": "answer.json", "mimeType": "application/json", "size": size_bytes,
+    }  # fmt: skip
 
 
 def deadline_passed(seconds: float, waited_seconds: float) -> DeadlinePassed:

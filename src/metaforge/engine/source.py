@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from metaforge.core.errors import MetaForgeError
+from metaforge.core.errors import MetaForgeError, OverLimit
 from metaforge.engine import faults
 from metaforge.engine.answers import checked
 from metaforge.engine.asking import DeadlineStruck, cpu_seconds, expire, memory_mb, refusal, request_of
@@ -64,6 +64,7 @@ class ProcessSource:
         self._manifest = manifest
         self._launcher = launcher or ProcessLauncher(manifest, settings, workspace)
         self._collector = Collector(workspace, blobs)
+        self._blobs = blobs
         self._probe = probe
         self._max_output_mb = settings.max_output_mb
         self._last_call = 0.0
@@ -186,6 +187,10 @@ class ProcessSource:
             worker.spoiled = True
             await worker.kill()
             raise faults.deadline_passed(invocation.timeout_seconds, waited) from None
+        except OverLimit as over:
+            if worker.spilled is not None:
+                await asyncio.to_thread(faults.keep_whole, over, worker.spilled, self._blobs)
+            raise
         except WorkerGone:
             fault = await worker.explain_end(cpu_seconds=cpu_seconds(tool))
             if isinstance(fault, faults.WorkerCrashed) and not tool.runs_caller_code:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError
@@ -45,10 +46,14 @@ class Worker:
         self.ready: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
         """Done when it can answer no more, whether or not its process is gone."""
+        self.spilled: Path | None = None
+        """The file of an answer that was larger than answers may be; removed with the worker."""
         self.died = False
         """It ended by itself: nobody here ended it."""
         self._max_output_mb = max_output_mb
-        self._reader = MessageReader(max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow)
+        self._reader = MessageReader(
+            max_output_mb * _MIB, self._take, on_junk or self._log_junk, self._overflow, self._spill
+        )
         self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Progress | None]] = {}
         self._serial = 0
         self._disk_mb = 0
@@ -220,13 +225,18 @@ class Worker:
     def _log_junk(self, text: str) -> None:
         event("adapter_stdout_junk", "warning", adapter_id=self.adapter_id, text=text)
 
-    def _overflow(self) -> None:
+    def _spill(self) -> Path:
+        return self.box.folder / "answer.json"
+
+    def _overflow(self, whole: Path | None) -> None:
         self.spoiled = True
+        self.spilled = whole
         self._fail_all(faults.over("output_limit", self._max_output_mb))
 
     def _lose(self, *, by_itself: bool = True) -> None:
         if self.ended.done():
             return
+        self._reader.close()
         self.died = by_itself
         self.ended.set_result(None)
         self._fail_all(WorkerGone())

@@ -7,6 +7,7 @@ from metaforge.core.errors import (
     InvalidArguments,
     MetaForgeError,
     NotApproved,
+    OverLimit,
     ResourceNotFound,
     ToolError,
     UnknownTool,
@@ -41,6 +42,8 @@ def failure(
     """
     if tool_id and dialect is not Dialect.LEGACY and (text := _readable(fault, dialect)):
         result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
+        if isinstance(fault, OverLimit) and fault.link is not None:
+            result["content"].append(fault.link)
         about = {"toolId": tool_id, "details": str(fault), "durationMs": duration_ms}
         result["_meta"] = {"callId": call_id, "error": about}
         if dialect is Dialect.STATELESS:

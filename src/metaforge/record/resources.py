@@ -15,6 +15,8 @@ from metaforge.tools.context import Artefact
 
 _REMEMBERED_COUNT = 200
 _UNKNOWN_TYPE = "application/octet-stream"
+_ANSWER = b'{"jsonrpc"'
+"""What an answer begins with that was too large to be sent, and was kept whole."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -112,7 +114,10 @@ class Resources:
             raise ResourceNotFound(f"No such resource: {uri} (no artefact has that SHA-256)", uri=uri) from None
         except (OSError, StoreUnavailable) as fault:
             raise ResourceUnreadable(f"{uri} cannot be read: {fault}", uri=uri) from None
-        return Content(self._media_type(sha256), content)
+        media_type = self._media_type(sha256)
+        if media_type == _UNKNOWN_TYPE and content.startswith(_ANSWER):
+            media_type = "application/json"
+        return Content(media_type, content)
 
     def _media_type(self, sha256: str) -> str:
         if sha256 in self._recent:
