@@ -214,6 +214,38 @@ def test_arguments_exchanged_after_the_approval_run_nothing(
         ledger.claim(chain[5].approval_id, chain[5].digest)
 
 
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [
+        ("Create the project Drone", "Look at the project Drone"),
+        ("claude-code", "the-boss-himself"),
+        ("ann", "bob"),
+    ],
+)
+def test_what_was_asked_and_who_decided_cannot_be_told_differently(
+    ledger: SqlLedger, chain: list[Entry], tamper: Tamper, told: str, instead: str
+) -> None:
+    column = "decision" if told == "ann" else "request"
+    tamper(f"""update approvals set {column} = replace({column}, '"{told}"', '"{instead}"') where first_seq = 11""")
+    with pytest.raises(LedgerBroken, match=r"run_.* does not say what was asked and decided"):
+        ledger.claim(chain[5].approval_id, chain[5].digest)
+    found = ledger.verify()
+    assert not found.sound
+    assert chain[5].approval_id in found.reason
+
+
+def test_ended_entries_are_sound_with_and_without_secrets(ledger: SqlLedger, make_request: MakeRequest) -> None:
+    for verdict in ("approve", "reject"):
+        entry = ledger.open(make_request(arguments={"name": "a", "api_key": "abc", "url": "https://u:secret@host/"}))
+        edited = {"name": "b", "api_key": "[redacted]", "url": "https://u:[redacted]@host/"}
+        decided = ledger.decide(entry.approval_id, verdict, ANN, arguments=edited if verdict == "approve" else None)
+        assert ledger.verify().sound
+        if verdict == "approve":
+            ledger.claim(entry.approval_id, decided.digest)
+            ledger.end(entry.approval_id, State.COMPLETED)
+    assert ledger.verify().sound
+
+
 def test_anybody_can_check_an_export_with_sha256_alone(ledger: SqlLedger, chain: list[Entry]) -> None:
     import hashlib
 

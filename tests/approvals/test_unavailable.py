@@ -227,6 +227,43 @@ def test_a_running_orphan_is_failed_after_the_longest_run(elsewhere: Elsewhere) 
     assert elsewhere.at(3630) is State.FAILED
 
 
+def test_an_approved_call_that_a_living_server_never_began_is_failed_in_the_end(
+    database: Database, holder: Holder, make_request: MakeRequest
+) -> None:
+    now = utc_now()
+    ledger = SqlLedger(database, holder, clock=lambda: now)
+    entry = ledger.open(make_request(created_at=now))
+    ledger.decide(entry.approval_id, "approve", ANN)
+    now = later(entry.request.expires_at, 599)
+    assert ledger.get(entry.approval_id).state is State.APPROVED
+    now = later(entry.request.expires_at, 600)
+    ended = ledger.get(entry.approval_id)
+    assert ended.state is State.FAILED
+    assert "never began to run it: nothing was done" in ended.ended_reason
+
+
+def test_a_call_whose_end_a_living_server_never_told_is_failed_in_the_end(
+    database: Database, holder: Holder, make_request: MakeRequest
+) -> None:
+    started = now = utc_now()
+    ledger = SqlLedger(database, holder, clock=lambda: now)
+    entry = ledger.open(make_request(created_at=now))
+    ledger.claim(entry.approval_id, ledger.decide(entry.approval_id, "approve", ANN).digest)
+    now = later(started, 7199)
+    assert ledger.get(entry.approval_id).state is State.RUNNING
+    now = later(started, 7200)
+    ended = ledger.get(entry.approval_id)
+    assert ended.state is State.FAILED
+    assert "never said how it ended: look what was done" in ended.ended_reason
+
+
+def test_what_was_begun_is_not_called_off(ledger: SqlLedger, make_request: MakeRequest) -> None:
+    entry = ledger.open(make_request())
+    ledger.claim(entry.approval_id, ledger.decide(entry.approval_id, "approve", ANN).digest)
+    assert ledger.end(entry.approval_id, State.CANCELED, "its client did not come back").state is State.RUNNING
+    assert ledger.end(entry.approval_id, State.COMPLETED).state is State.COMPLETED
+
+
 def test_expiring_counts_what_it_ended(database: Database, holder: Holder, make_request: MakeRequest) -> None:
     ledger = SqlLedger(database, holder)
     for _ in range(3):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from desk import events, request
 
+from metaforge.approvals import running
 from metaforge.approvals.faults import LedgerUnavailable, NotDecidable
 from metaforge.approvals.model import Approver, Kind, Route, State
 
@@ -239,6 +240,50 @@ async def test_without_a_ledger_nobody_is_asked_and_nothing_runs(open_house, mon
     assert error["data"]["code"] == "approval_ledger_unavailable"
     assert "the disk is full" in error["message"]
     assert await desk.projects() == []
+
+
+async def test_a_ledger_that_fails_when_the_call_would_start_runs_nothing_and_leaves_nothing_open(
+    open_house, monkeypatch
+) -> None:
+    web, desk = await open_house()
+    await web.initialize()
+
+    def unavailable(approval_id: str, digest: str, **_: Any) -> Any:
+        raise LedgerUnavailable("The approval ledger cannot be used: the disk is full")
+
+    monkeypatch.setattr(desk.app.approvals.ledger, "claim", unavailable)
+    calling = asyncio.create_task(web.post(request(CREATE, {"name": "Leg"})))
+    entry = await desk.decide()
+    error = (await calling).json()["error"]
+    assert error["data"]["code"] == "approval_ledger_unavailable"
+    ended = await desk.state(entry.approval_id, State.FAILED)
+    assert ended.ended_reason == "it did not run: The approval ledger cannot be used: the disk is full"
+    assert await desk.projects() == []
+
+
+async def test_an_end_that_could_not_be_written_down_is_written_when_the_ledger_is_back(
+    open_house, monkeypatch, log
+) -> None:
+    web, desk = await open_house()
+    await web.initialize()
+    monkeypatch.setattr(running, "_FIRST_RETRY_SECONDS", 0.02)
+    ledger, failures = desk.app.approvals.ledger, 3
+    end = ledger.end
+
+    def fail_at_first(*told: Any) -> Any:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise LedgerUnavailable("The approval ledger cannot be used: the disk is full")
+        return end(*told)
+
+    monkeypatch.setattr(ledger, "end", fail_at_first)
+    calling = asyncio.create_task(web.post(request(CREATE, {"name": "Leg"})))
+    entry = await desk.decide()
+    assert (await calling).json()["result"].get("isError") is not True
+    assert await desk.projects() == ["Leg"]
+    await desk.state(entry.approval_id, State.COMPLETED)
+    assert len(events(log, "approval_end_not_recorded")) == 1
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------

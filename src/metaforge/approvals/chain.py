@@ -26,9 +26,9 @@ class Happening(StrEnum):
 ENDS: dict[State, frozenset[State]] = {
     State.AWAITING: frozenset({State.TIMED_OUT, State.CANCELED, State.FAILED}),
     State.APPROVED: frozenset({State.CANCELED, State.FAILED}),
-    State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELED}),
+    State.RUNNING: frozenset({State.COMPLETED, State.FAILED}),
 }
-"""How an entry may end, by where it is."""
+"""How an entry may end, by where it is. What was begun is not called off: it was done, or it failed on the way."""
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ class Gate:
         until = time.monotonic() + _LEAVING_SECONDS
         while self._driven and time.monotonic() < until:  # noqa: ASYNC110 - cancelled calls hand over what they leave
             await asyncio.sleep(0.005)
+        self._runner.close()
         parked, self._parked = self._parked, {}
         for approval_id, task in parked.items():
             task.cancel()

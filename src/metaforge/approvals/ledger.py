@@ -23,7 +23,7 @@ from metaforge.approvals.model import Approver, Decision, Entry, Request, Route,
 from metaforge.approvals.port import EndState
 from metaforge.approvals.showing import restored
 from metaforge.approvals.verifying import fault_in_tail, verify
-from metaforge.approvals.wire import decision_json, request_json
+from metaforge.approvals.wire import decision_json, mark_of, marks_of, request_json
 from metaforge.core.clock import utc_now
 from metaforge.core.errors import InvalidArguments, MetaForgeError
 from metaforge.store.database import Database
@@ -275,6 +275,8 @@ class SqlLedger:
             raise rows.broken(f"{entry.approval_id} is not what its events tell", entry.seq)
         if entry.state is State.APPROVED and _digest(entry.request, entry.arguments) != entry.digest:
             raise rows.broken(f"the arguments of {entry.approval_id} are not those that were approved", entry.seq)
+        if list(filter(None, map(mark_of, events))) != marks_of(entry):
+            raise rows.broken(f"{entry.approval_id} does not say what was asked and decided", entry.seq)
 
 
 def _there(entry: Entry | None, approval_id: str) -> Entry:

@@ -89,8 +89,8 @@ class Ledger(Protocol):
         """End an entry; return it as it is where a decision or another end came first.
 
         The waiter ends it `timed_out` or `canceled` while it awaits an answer; `canceled` also ends an approved entry
-        whose call nobody waits for any more; `completed` and `failed` end one that was claimed, and `failed` an
-        approved one that cannot run.
+        whose call nobody waits for any more, never one that was claimed; `completed` and `failed` end one that was
+        claimed, and `failed` an approved one that cannot run.
         """
         ...
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from metaforge.approvals import outcomes
@@ -18,6 +19,8 @@ from metaforge.tools.context import Outcome
 from metaforge.tools.effect import Effect
 
 _LEFT = "its client left before it ran: nothing was done"
+_FIRST_RETRY_SECONDS = 1.0
+_LONGEST_RETRY_SECONDS = 60.0
 
 
 class Runner:
@@ -33,6 +36,7 @@ class Runner:
         self._previewer = previewer
         self._digest = digest
         self._spawn = spawn
+        self._later: set[asyncio.Task[None]] = set()
 
     async def run(
         self,
@@ -69,6 +73,11 @@ class Runner:
         meta = {**outcome.meta, "approval": outcomes.approval_meta(entry, held_seconds)}
         return replace(outcome, meta=meta, warnings=(*warnings, *outcome.warnings))
 
+    def close(self) -> None:
+        """Give up what could not be written down yet: the next process finds that this one is gone."""
+        for task in self._later:
+            task.cancel()
+
     async def _still_true(self, call: HeldCall, entry: Entry) -> tuple[str, ...]:
         """Look again at what the approver was shown.
 
@@ -100,6 +109,9 @@ class Runner:
         except asyncio.CancelledError:
             self._spawn(self._give_up(claiming, entry))
             raise
+        except LedgerUnavailable as fault:
+            await self._end(entry, State.FAILED, f"it did not run: {fault.message}")
+            raise
         if refusal is not None:
             raise NotApproved(
                 f"{refusal.message}. Nothing was changed.",
@@ -120,11 +132,27 @@ class Runner:
 
     async def _end(self, entry: Entry, state: EndState, reason: str) -> None:
         """Write down how it ended, whatever becomes of the call; what was done is done even if that fails."""
-        ending = self._spawn(asyncio.to_thread(self._ledger.end, entry.approval_id, state, reason[:1000]))
+        end = partial(self._ledger.end, entry.approval_id, state, reason[:1000])
+        ending = self._spawn(asyncio.to_thread(end))
         try:
             await asyncio.shield(ending)
         except LedgerUnavailable as fault:
             logs.event("approval_end_not_recorded", "error", approval_id=entry.approval_id, reason=fault.message)
+            task = asyncio.ensure_future(_until_recorded(end))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+
+
+async def _until_recorded(end: Callable[[], Entry]) -> None:
+    """Write an end down once the ledger takes it again, so that no entry stays open for ever."""
+    pause_seconds = _FIRST_RETRY_SECONDS
+    while True:
+        await asyncio.sleep(pause_seconds)
+        try:
+            await asyncio.to_thread(end)
+            return
+        except LedgerUnavailable:
+            pause_seconds = min(2 * pause_seconds, _LONGEST_RETRY_SECONDS)
 
 
 def _must_be_a_person(entry: Entry, approver: Approver) -> None:

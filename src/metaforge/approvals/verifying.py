@@ -12,6 +12,7 @@ from metaforge.approvals.chain import (
     own_fault_of,
 )
 from metaforge.approvals.model import Verification
+from metaforge.approvals.wire import mark_of, marks_of
 from metaforge.store.transaction import Transaction
 
 TAIL_COUNT = 500
@@ -39,12 +40,15 @@ def verify(transaction: Transaction, head: str) -> Verification:
         head: a hash noted earlier; empty for none.
     """
     histories: dict[str, History] = {}
+    marks: dict[str, list[str]] = {}
     before: Event | None = None
     head_is_there = not head or head == GENESIS
     count = 0
     for event in rows.events(transaction):
         if misfit := _misfit(event, before, histories):
             return Verification(count, before.hash if before else GENESIS, *misfit)
+        if mark := mark_of(event):
+            marks.setdefault(event.approval_id, []).append(mark)
         head_is_there = head_is_there or event.hash == head
         before = event
         count += 1
@@ -52,7 +56,7 @@ def verify(transaction: Transaction, head: str) -> Verification:
     if not head_is_there:
         return Verification(count, reached, None, f"the noted head {head} is not in the chain: its end was removed or "
                             "all of it was written anew")  # fmt: skip
-    found = _fault_in_entries(transaction, histories)
+    found = _fault_in_entries(transaction, histories, marks)
     return Verification(count, reached, *found) if found else Verification(count, reached)
 
 
@@ -73,13 +77,17 @@ def _impossible(histories: dict[str, History], event: Event) -> str:
     return ""
 
 
-def _fault_in_entries(transaction: Transaction, histories: dict[str, History]) -> tuple[int | None, str] | None:
+def _fault_in_entries(
+    transaction: Transaction, histories: dict[str, History], marks: dict[str, list[str]]
+) -> tuple[int | None, str] | None:
     count = 0
     for entry in rows.every_entry(transaction):
         count += 1
         told = histories.get(entry.approval_id)
         if told != History(entry.state, entry.on_dashboard, entry.digest, entry.seq):
             return entry.seq, f"{entry.approval_id} says {entry.state.value}, which is not what its events tell"
+        if marks_of(entry) != marks.get(entry.approval_id):
+            return entry.seq, f"{entry.approval_id} does not say what was asked and decided"
     total = rows.entry_count(transaction)
     if count == total == len(histories):
         return None

@@ -1,9 +1,13 @@
 """Entries as JSON: in the store, and between a server and its gateway. No I/O."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from metaforge.approvals.chain import Event, Happening
+from metaforge.approvals.digest import canonical
 from metaforge.approvals.model import Approver, Decision, Entry, Kind, Request, Route, State
 from metaforge.approvals.showing import shown_arguments
 from metaforge.tools.context import Caller, ServiceClaims, Trust
@@ -112,6 +116,24 @@ def entry_from(data: Mapping[str, Any]) -> Entry:
             "decision": decision_from(decision) if decision else None,
         }
     )
+
+
+def mark_of(event: Event) -> str:
+    """Return what tells the request or the decision of an event from every other; empty for other events."""
+    body = json.loads(event.body)
+    if event.event == Happening.OPENED:
+        return _mark(request_json(request_from(body["request"]), shown=True))
+    return _mark(decision_json(decision_from(body), shown=True)) if event.event == Happening.DECIDED else ""
+
+
+def marks_of(entry: Entry) -> list[str]:
+    """Return the marks that the events of an entry have, where it says what they say."""
+    request = _mark(request_json(entry.request, shown=True))
+    return [request, _mark(decision_json(entry.decision, shown=True))] if entry.decision else [request]
+
+
+def _mark(told: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical(told)).hexdigest()
 
 
 def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
