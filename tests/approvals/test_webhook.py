@@ -9,7 +9,8 @@ import pytest
 
 from metaforge.approvals import webhook
 from metaforge.approvals.model import Entry, State
-from metaforge.approvals.webhook import SIGNATURE_HEADER, Webhook
+from metaforge.approvals.webhook import SIGNATURE_HEADER, Webhook, told_of
+from metaforge.tools.context import Caller, Trust
 
 from .conftest import a_request
 
@@ -108,3 +109,35 @@ async def test_telling_goes_on_in_the_background_and_can_be_given_up(receiver: R
     hook.announce(entry)
     await hook.close()
     Webhook("").announce(entry)
+
+
+async def test_a_flood_is_told_a_few_at_a_time_and_no_more_than_can_be_kept(
+    receiver: Receiver, entry: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[object] = []
+    monkeypatch.setattr(webhook.logs, "event", lambda *told, **more: logged.append((told, more)))
+    monkeypatch.setattr(webhook, "MAX_WAITING_COUNT", 20)
+    hook = Webhook(receiver.url)
+    for _ in range(25):
+        hook.announce(entry)
+    assert len(hook._telling) == webhook.AT_ONCE_COUNT
+    while hook._telling:
+        await asyncio.wait(set(hook._telling))
+    assert len(receiver.posts) == 20
+    assert len(logged) == 5
+
+
+async def test_what_does_not_wait_any_more_is_not_told(receiver: Receiver) -> None:
+    hook = Webhook(receiver.url)
+    hook.announce(Entry(a_request(window_seconds=-1.0), State.AWAITING, on_dashboard=True))
+    await asyncio.wait(set(hook._telling))
+    assert receiver.posts == []
+
+
+def test_no_name_makes_a_link_or_calls_everybody() -> None:
+    caller = Caller("bob", Trust.UNTRUSTED, "<https://evil.example|Approve> @channel [x](y)\n", "`1`" + "9" * 500)
+    entry = Entry(a_request(caller=caller), State.AWAITING, on_dashboard=True)
+    text = told_of(entry, "https://forge.example")["text"]
+    assert "(https://evil.exampleApprove channel x(y)  1999" in text
+    assert not set("<>[]|@`\n") & set(text)
+    assert len(text) < 400

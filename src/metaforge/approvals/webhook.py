@@ -3,18 +3,30 @@
 import asyncio
 import hashlib
 import hmac
-from typing import Any
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from metaforge.approvals.model import Entry
+from metaforge.core.clock import utc_now
 from metaforge.telemetry import logs
 from metaforge.telemetry.redaction import redact_text
+
+if TYPE_CHECKING:
+    import ssl
 
 TIMEOUT_SECONDS = 5.0
 TRIES = 3
 SIGNATURE_HEADER = "X-MetaForge-Signature"
+AT_ONCE_COUNT = 4
+MAX_WAITING_COUNT = 256
+"""Of more that are still to be told, the latest are not: an agent that asks without end must not fill the memory."""
 _PAUSE_SECONDS = 1.0
+_MARKUP = re.compile(r"[<>\[\]|@`]")
+"""What makes a chat take text for a link, or call everybody."""
+_SHOWN_CHARS = 100
 
 
 class Webhook:
@@ -31,17 +43,33 @@ class Webhook:
         self._url = url
         self._secret = secret
         self._dashboard_url = dashboard_url
-        self._telling: set[asyncio.Task[bool]] = set()
+        self._to_tell: deque[Entry] = deque()
+        self._telling: set[asyncio.Task[None]] = set()
+        self._trust: ssl.SSLContext | None = None
 
     def announce(self, entry: Entry) -> None:
-        """Tell of an entry in the background; from the event loop."""
-        if self._url:
-            task = asyncio.get_running_loop().create_task(self.tell(entry))
+        """Tell of an entry in the background, a few at a time; from the event loop."""
+        if not self._url:
+            return
+        if len(self._to_tell) >= MAX_WAITING_COUNT:
+            logs.event("approval_webhook_failed", "warning", approval_id=entry.approval_id, problem="too many to tell")
+            return
+        self._to_tell.append(entry)
+        if len(self._telling) < AT_ONCE_COUNT:
+            task = asyncio.get_running_loop().create_task(self._tell_all())
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
+    async def _tell_all(self) -> None:
+        while self._to_tell:
+            entry = self._to_tell.popleft()
+            if utc_now() < entry.request.expires_at:
+                await self.tell(entry)
+
     async def tell(self, entry: Entry) -> bool:
         """Tell of an entry now; return whether it was taken."""
+        if self._trust is None:
+            self._trust = await asyncio.to_thread(_read_trust)
         import httpx
 
         body = orjson.dumps(told_of(entry, self._dashboard_url))
@@ -49,7 +77,7 @@ class Webhook:
         if self._secret:
             headers[SIGNATURE_HEADER] = signature(self._secret, body)
         problem = ""
-        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, verify=self._trust) as client:
             for attempt in range(TRIES):
                 try:
                     answer = await client.post(self._url, content=body, headers=headers)
@@ -69,6 +97,7 @@ class Webhook:
 
     async def close(self) -> None:
         """Give up what is still being told."""
+        self._to_tell.clear()
         for task in self._telling:
             task.cancel()
         if self._telling:
@@ -82,9 +111,9 @@ def told_of(entry: Entry, dashboard_url: str) -> dict[str, Any]:
     link = f"{dashboard_url}/approvals/{request.approval_id}" if dashboard_url else ""
     where = link or f"metaforge approvals show {request.approval_id}"
     title = redact_text(request.title or request.tool_id)
+    asker = f"{_plain(request.caller.actor_id)}{f' ({_plain(client)})' if client else ''}"
     return {
-        "text": f"{title}: {request.tool_id} by {request.caller.actor_id}{f' ({client})' if client else ''} waits for "
-        f"approval until {request.expires_at}. {where}",
+        "text": f"{_plain(title)}: {request.tool_id} by {asker} waits for approval until {request.expires_at}. {where}",
         "event": "approval_waiting",
         "approval_id": request.approval_id,
         "tool_id": request.tool_id,
@@ -99,6 +128,21 @@ def told_of(entry: Entry, dashboard_url: str) -> dict[str, Any]:
         "window_seconds": request.window_seconds,
         "url": link,
     }
+
+
+def _plain(text: str) -> str:
+    """Return what somebody calls himself as text that a chat shows and does nothing with."""
+    shown = "".join(mark if mark.isprintable() else " " for mark in _MARKUP.sub("", text))
+    return shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."
+
+
+def _read_trust() -> "ssl.SSLContext":
+    """Read the certificates to trust, and import what a client needs: time that no event loop has."""
+    import httpx
+
+    trust = httpx.create_ssl_context()
+    httpx.AsyncClient(verify=trust)
+    return trust
 
 
 def signature(secret: str, body: bytes) -> str:
