@@ -124,6 +124,18 @@ class Settings:
         str.lower,
     )
     max_workers: int = _doc("METAFORGE_MAX_WORKERS", "Processes one adapter may run at once.", 2, _between(0, 16, int))
+    max_waiting_calls: int = _doc(
+        "METAFORGE_MAX_WAITING_CALLS",
+        "Calls that may wait for one adapter; more are told that it is busy and when to call again.",
+        512,
+        _between(0, 100_000, int),
+    )
+    max_waiting_calls_per_caller: int = _doc(
+        "METAFORGE_MAX_WAITING_CALLS_PER_CALLER",
+        "How many of them may be one caller's. Callers who wait take turns.",
+        128,
+        _between(0, 100_000, int),
+    )
     idle_seconds: float = _doc(
         "METAFORGE_IDLE_SECONDS",
         "An adapter process idle for this long is retired.",
@@ -140,7 +152,7 @@ class Settings:
         "METAFORGE_MAX_TOOL_SESSIONS",
         "Sessions of one adapter that may be open at once; each has a process of its own.",
         8,
-        _between(1, 64, int),
+        _between(0, 64, int),
     )
     prestart: bool = _doc(
         "METAFORGE_PRESTART",
@@ -316,7 +328,15 @@ class Settings:
         default_factory=dict,
         metadata={
             "variable": "METAFORGE_ADAPTER_<ID>_URL",
-            "doc": "Reach one adapter over HTTP instead of a local process.",
+            "doc": "Reach one adapter over HTTP instead of a local process; several addresses, by commas, share its calls.",
+        },
+    )
+    adapter_key: Mapping[str, str] = field(
+        default_factory=dict,
+        repr=False,
+        metadata={
+            "variable": "METAFORGE_ADAPTER_<ID>_KEY",
+            "doc": "The key that an adapter reached over HTTP wants to be shown; there it is METAFORGE_WORKER_KEY.",
         },
     )
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -346,7 +366,7 @@ class Settings:
                 if each.metadata.get("strict"):
                     raise BadSetting(f"{variable}={text!r} is refused: it {fault}") from None
                 problems.append(f"{variable}={text!r} is ignored: {fault}; using {each.default!r}")
-        values["adapter_enabled"], values["adapter_url"] = _per_adapter(environ, problems)
+        values["adapter_enabled"], values["adapter_url"], values["adapter_key"] = _per_adapter(environ, problems)
         return cls(**values, problems=tuple(problems))
 
     @classmethod
@@ -417,9 +437,12 @@ def _unfit(folder: Path, home: Path, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _per_adapter(environ: Mapping[str, str], problems: list[str]) -> tuple[dict[str, bool], dict[str, str]]:
+def _per_adapter(
+    environ: Mapping[str, str], problems: list[str]
+) -> tuple[dict[str, bool], dict[str, str], dict[str, str]]:
     enabled: dict[str, bool] = {}
     urls: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for variable, text in environ.items():
         if not variable.startswith("METAFORGE_ADAPTER_"):
             continue
@@ -431,4 +454,6 @@ def _per_adapter(environ: Mapping[str, str], problems: list[str]) -> tuple[dict[
                 problems.append(f"{variable}={text!r} is ignored: {fault}")
         elif name.endswith("_URL") and text:
             urls[name.removesuffix("_URL").lower()] = text
-    return enabled, urls
+        elif name.endswith("_KEY") and text:
+            keys[name.removesuffix("_KEY").lower()] = text
+    return enabled, urls, keys

@@ -45,7 +45,7 @@ class House:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """Set at the first progress of any call."""
 
-    async def call(self, name: str, *, seconds: float = 30.0, overwrite: bool = False, **arguments: Any) -> Outcome:
+    async def call(self, name: str, /, *, seconds: float = 30.0, overwrite: bool = False, **arguments: Any) -> Outcome:
         tool = next(tool for tool in self.source.manifest.tools if tool.id.endswith("." + name))
         invocation = Invocation("call-1", Caller(), seconds, progress=self.note, overwrite=overwrite)
         return await self.source.call(tool, arguments, invocation)

@@ -105,6 +105,21 @@ class Box:
         """Return the ids of the box's processes."""
         return processes.tree(self.pid)
 
+    def freeze(self) -> None:
+        """Stop every process of the box, those included that are started meanwhile."""
+        stopped: set[int] = set()
+        while fresh := set(self.processes()) - stopped:
+            for pid in fresh:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP)
+            stopped |= fresh
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        for pid in self.processes():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGCONT)
+
     def memory_was_short(self) -> bool:
         """Return whether the kernel killed a process of this box for memory since this was last asked."""
         if self.group is None:

@@ -38,6 +38,8 @@ class WorkerReport:
     """The first text on a worker's stdout that was no message."""
     ended: tuple[int, int] = (0, 0)
     """How many workers were retired, and how many died by themselves."""
+    sessions: dict[str, Any] | None = None
+    """Its sessions: how many are open, which were lost and why."""
 
 
 def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | None) -> AdapterHealth:
@@ -110,6 +112,8 @@ def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, A
             for worker in workers
         ]
         detail["uptime_seconds"] = round(now - min(worker.started for worker in workers), 3)
+    if report.sessions is not None:
+        detail["sessions"] = report.sessions
     if any(report.ended):
         detail["workers_retired_count"], detail["workers_crashed_count"] = report.ended
     detail |= _supervision(report)

@@ -17,6 +17,7 @@ from metaforge.engine.outcome import outcome_of
 from metaforge.engine.pool import WorkerPool, outlast
 from metaforge.engine.quick import QuickCalls
 from metaforge.engine.remote import RemoteSource
+from metaforge.engine.sessions import Sessions
 from metaforge.engine.turns import Turns, turn_of
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.registry.probe import Probe
@@ -83,6 +84,14 @@ class ProcessSource:
             ),
         )
         self._quick = QuickCalls(self.pool, self._wait_for_worker)
+        self._sessions = Sessions(
+            manifest.adapter_id,
+            self.pool,
+            wait=self._wait_for_worker,
+            run=self._run_in_session,
+            most=settings.max_tool_sessions,
+            idle_seconds=settings.tool_session_idle_seconds,
+        )
 
     @property
     def manifest(self) -> AdapterManifest:
@@ -100,6 +109,7 @@ class ProcessSource:
 
     async def close(self) -> None:
         """End every worker of this adapter."""
+        self._sessions.close()
         await self.pool.close()
 
     async def _start(self) -> Worker:
@@ -134,6 +144,8 @@ class ProcessSource:
         if tool.is_quick:
             answer = await self._quick.call(tool, arguments, invocation)
             return outcome_of(tool, answer, meta=_meta(answer))
+        if tool.session:
+            return await self._sessions.call(tool, arguments, invocation)
         loop = asyncio.get_running_loop()
         started = loop.time()
         worker = self.pool.take()
@@ -158,6 +170,20 @@ class ProcessSource:
             raise
         await self._give_back(worker, tool)
         return files
+
+    async def _run_in_session(
+        self, worker: Worker, tool: Tool, arguments: dict[str, Any], invocation: Invocation, left: float, waited: float
+    ) -> Outcome:
+        """Run one call in the worker of a session, which stays with it."""
+        answer = await self._ask(worker, tool, arguments, invocation, left, waited)
+        if not tool.runs_caller_code:
+            return await self._collect(worker, tool, arguments, answer, invocation)
+        # What a caller's code left running could change the files while they are looked at.
+        worker.box.freeze()
+        try:
+            return await self._collect(worker, tool, arguments, answer, invocation)
+        finally:
+            worker.box.thaw()
 
     async def _wait_for_worker(self, seconds: float, caller: str) -> Worker:
         future = self.pool.wait(caller)
@@ -253,7 +279,8 @@ class ProcessSource:
             error = await self._greet(idle, timeout_seconds)
             answered_ms = (time.perf_counter() - started) * 1000
         report = WorkerReport(
-            workers=pool.workers,
+            workers=[*pool.workers, *self._sessions.workers],
+            sessions=self._sessions.describe() if any(tool.session for tool in self._manifest.tools) else None,
             starting_count=pool.starting_count,
             waiting_count=pool.waiting_count,
             breakers={"starts": pool.breaker, "crashes": pool.crashes},

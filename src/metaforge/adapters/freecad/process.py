@@ -4,10 +4,12 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,7 @@ class FreecadProcess:
     """One FreeCAD with one document. Loading goes on in the background; the first request waits for it."""
 
     def __init__(self) -> None:
-        self._home = tempfile.TemporaryDirectory(prefix="freecad-")
-        home = self._home.name
+        home = tempfile.mkdtemp(prefix="freecad-")
         # A person's own FreeCAD keeps its settings, and a box has no password file to find a home in.
         environment = {
             "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "OMP_NUM_THREADS": "1",
@@ -40,10 +41,12 @@ class FreecadProcess:
                 preexec_fn=_die_with_parent,
             )  # fmt: skip
         except OSError as fault:
+            shutil.rmtree(home, ignore_errors=True)
             raise ToolError(
                 f"FreeCAD's Python {PYTHON} cannot be started: {fault.strerror}", kind="program_missing",
                 fix=f"install it: {INSTALL}", failure_mode=FailureMode.ENVIRONMENT,
             ) from None  # fmt: skip
+        self._finish = weakref.finalize(self, _finish, self._popen, home)
         self._pending = b""
         self._number = 0
         self.version = ""
@@ -130,12 +133,16 @@ class FreecadProcess:
 
     def end(self) -> None:
         """End the process now."""
-        self._popen.kill()
-        self._popen.wait()
-        for pipe in (self._popen.stdin, self._popen.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._home.cleanup()
+        self._finish()
+
+
+def _finish(popen: "subprocess.Popen[bytes]", home: str) -> None:
+    popen.kill()
+    popen.wait()
+    for pipe in (popen.stdin, popen.stdout):
+        if pipe is not None:
+            pipe.close()
+    shutil.rmtree(home, ignore_errors=True)
 
 
 class _Ended(Exception):

@@ -35,7 +35,7 @@ class FreecadServer(McpToolServer):
     """Models solids in FreeCAD and meshes them. Each tool says what it needs: meshing needs gmsh, not FreeCAD."""
 
     def __init__(self) -> None:
-        self._workbench = bench = Workbench()
+        self.workbench = bench = Workbench()
         groups = (
             SessionTools(bench), SolidTools(bench), SketchTools(bench), DressingTools(bench), AssemblyTools(bench),
             MeasuringTools(bench), ExchangeTools(bench), FileTools(bench),
@@ -45,7 +45,7 @@ class FreecadServer(McpToolServer):
     def warm_up(self) -> None:
         """Begin to load FreeCAD, so that a session opens at once. The mesher is imported when it is first needed."""
         if which(FREECAD.name) and which(PYTHON):
-            self._workbench.warm_up()
+            self.workbench.warm_up()
 
     def manifests(self) -> list[ToolManifest]:
         """Return the manifests, with the documented name without its unit allowed but not shown."""

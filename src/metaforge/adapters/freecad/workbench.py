@@ -46,6 +46,7 @@ class Workbench:
     """Opens, finds and ends sessions; keeps one FreeCAD loaded ahead."""
 
     def __init__(self) -> None:
+        self.idle_seconds = Settings.from_environment().tool_session_idle_seconds
         self._sessions: dict[str, Session] = {}
         self._lost: dict[str, str] = {}
         self._spare: FreecadProcess | None = None
@@ -121,11 +122,10 @@ class Workbench:
         return dict(self._lost)
 
     def _end_idle(self) -> None:
-        limit = Settings.from_environment().tool_session_idle_seconds
         now = time.monotonic()
         for session in list(self._sessions.values()):
-            if now - session.last_used > limit:
-                self.lose(session.session_id, f"it was idle for more than {limit:g} s")
+            if now - session.last_used >= self.idle_seconds:
+                self.lose(session.session_id, f"it was idle for more than {self.idle_seconds:g} s")
 
     def apart(self, name: str) -> Session:
         """Return an empty document that is nobody's, for tools that work on files alone."""

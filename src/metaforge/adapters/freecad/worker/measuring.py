@@ -72,8 +72,8 @@ def facts_of(shape: Any) -> dict[str, Any]:
     """Return what is measured of a shape; mm, mm2, mm3."""
     solids = shape.Solids
     volume = sum(solid.Volume for solid in solids)
-    box = shape.optimalBoundingBox(False)
-    has_box = bool(shape.Faces) or bool(shape.Edges)
+    # An empty compound has no box, and FreeCAD fails when it is asked for one.
+    box = shape.optimalBoundingBox(False) if shape.Vertexes or shape.Edges else None
     return {
         "volume": volume,
         "area": shape.Area,
@@ -82,7 +82,7 @@ def facts_of(shape: Any) -> dict[str, Any]:
         "faces": len(shape.Faces),
         "edges": len(shape.Edges),
         "valid": shape.isValid(),
-        "bounds": [box.XMin, box.YMin, box.ZMin, box.XMax, box.YMax, box.ZMax] if has_box else None,
+        "bounds": None if box is None else [box.XMin, box.YMin, box.ZMin, box.XMax, box.YMax, box.ZMax],
     }
 
 

@@ -6,6 +6,7 @@ An edit is told with what was measured before and after it, and stays open: the 
 
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from .document import Document
 from .edits import Edit
 from .refusals import Refusal
 
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 Read = Callable[[Document, dict[str, Any]], dict[str, Any]]
 
 
@@ -65,6 +67,9 @@ def main() -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     seam.load()
+    # FreeCAD catches crashes and ends with an exit code of its own: the signal itself says more.
+    for number in CRASHES:
+        signal.signal(number, signal.SIG_DFL)
     server = Server()
 
     def send(message: dict[str, Any]) -> None:

@@ -80,6 +80,9 @@ def transform(edit: Edit, given: dict[str, Any]) -> None:
         rotation = FreeCAD.Rotation(FreeCAD.Vector(*given["rotation"]["axis"]), given["rotation"]["angle"])
     wanted = FreeCAD.Placement(base, rotation)
     thing.Placement = wanted
+    if getattr(thing, "MapMode", "Deactivated") != "Deactivated":
+        # Where it is attached shows only when that is computed again.
+        thing.touch()
     document.recompute()
     if not _same(thing.Placement, wanted):
         there = placement_of(thing.Placement)["position"]
