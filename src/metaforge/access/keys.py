@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from metaforge.access.mode import is_safe_url
+from metaforge.core.certificates import trusted_certificates
 from metaforge.telemetry import logs
 
 if TYPE_CHECKING:
@@ -122,11 +123,12 @@ class SigningKeys:
             return ""
 
     async def _fetch(self) -> "list[Key]":
+        trust = await trusted_certificates()
         import httpx
 
         self.fetch_count += 1
         try:
-            async with asyncio.timeout(FETCH_SECONDS), httpx.AsyncClient(timeout=FETCH_SECONDS) as http:
+            async with asyncio.timeout(FETCH_SECONDS), httpx.AsyncClient(timeout=FETCH_SECONDS, verify=trust) as http:
                 url = self._jwks_url or await self._find_url(http)
                 return _read_keys(await _get_json(http, url), url)
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as fault:

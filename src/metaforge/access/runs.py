@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from metaforge.core.certificates import trusted_certificates
 from metaforge.store.location import StoreUnavailable
 from metaforge.twin.model import Run
 from metaforge.twin.store import TwinStore
@@ -65,10 +66,11 @@ class GatewayRuns:
 
     async def find(self, run_id: str) -> Run | None:
         """Return a run as it is now; see `Runs.find`."""
+        trust = await trusted_certificates()
         import httpx
 
         try:
-            async with httpx.AsyncClient(timeout=GATEWAY_SECONDS, headers=self._headers) as http:
+            async with httpx.AsyncClient(timeout=GATEWAY_SECONDS, headers=self._headers, verify=trust) as http:
                 told = await self._get(http, f"/v1/runs/{quote(run_id, safe='')}")
                 if told is None or _text(told, "run_id", "id") != run_id:
                     return None

@@ -8,6 +8,7 @@ from contextlib import suppress
 from metaforge.approvals.faults import LedgerUnavailable
 from metaforge.approvals.model import State
 from metaforge.approvals.port import Ledger
+from metaforge.core.certificates import trusted_certificates
 
 STREAM = "/v1/approvals/events"
 LOOK_SECONDS = 1.0
@@ -89,10 +90,13 @@ class GatewayWaker:
             self._stop = loop.call_later(_LINGER_SECONDS, self._stop_if_idle)
 
     async def _listen(self) -> None:
+        trust = await trusted_certificates()
         import httpx
 
         timeout = httpx.Timeout(5.0, read=_SILENCE_SECONDS)
-        async with httpx.AsyncClient(base_url=self._url, headers=self._headers, timeout=timeout) as client:
+        async with httpx.AsyncClient(
+            base_url=self._url, headers=self._headers, timeout=timeout, verify=trust
+        ) as client:
             while True:
                 with suppress(httpx.HTTPError):
                     async with client.stream("GET", STREAM) as answer:

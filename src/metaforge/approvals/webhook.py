@@ -5,17 +5,15 @@ import hashlib
 import hmac
 import re
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from metaforge.approvals.model import Entry
+from metaforge.core.certificates import trusted_certificates
 from metaforge.core.clock import utc_now
 from metaforge.telemetry import logs
 from metaforge.telemetry.redaction import redact_text
-
-if TYPE_CHECKING:
-    import ssl
 
 TIMEOUT_SECONDS = 5.0
 TRIES = 3
@@ -45,7 +43,6 @@ class Webhook:
         self._dashboard_url = dashboard_url
         self._to_tell: deque[Entry] = deque()
         self._telling: set[asyncio.Task[None]] = set()
-        self._trust: ssl.SSLContext | None = None
 
     def announce(self, entry: Entry) -> None:
         """Tell of an entry in the background, a few at a time; from the event loop."""
@@ -68,8 +65,7 @@ class Webhook:
 
     async def tell(self, entry: Entry) -> bool:
         """Tell of an entry now; return whether it was taken."""
-        if self._trust is None:
-            self._trust = await asyncio.to_thread(_read_trust)
+        trust = await trusted_certificates()
         import httpx
 
         body = orjson.dumps(told_of(entry, self._dashboard_url))
@@ -77,7 +73,7 @@ class Webhook:
         if self._secret:
             headers[SIGNATURE_HEADER] = signature(self._secret, body)
         problem = ""
-        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, verify=self._trust) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, verify=trust) as client:
             for attempt in range(TRIES):
                 try:
                     answer = await client.post(self._url, content=body, headers=headers)
@@ -134,15 +130,6 @@ def _plain(text: str) -> str:
     """Return what somebody calls himself as text that a chat shows and does nothing with."""
     shown = "".join(mark if mark.isprintable() else " " for mark in _MARKUP.sub("", text))
     return shown if len(shown) <= _SHOWN_CHARS else shown[:_SHOWN_CHARS] + "..."
-
-
-def _read_trust() -> "ssl.SSLContext":
-    """Read the certificates to trust, and import what a client needs: time that no event loop has."""
-    import httpx
-
-    trust = httpx.create_ssl_context()
-    httpx.AsyncClient(verify=trust)
-    return trust
 
 
 def signature(secret: str, body: bytes) -> str:
