@@ -74,3 +74,33 @@ def test_a_schema_that_cannot_be_compiled_is_quarantined() -> None:
     tool = Tool("x.bad", "x", "Bad", "", "", {"type": "object", "properties": {"a": {"type": "nonsense"}}}, {})
     with pytest.raises(Quarantined, match=r"x\.bad cannot be called"):
         ArgumentJudge().judge(tool, {})
+
+
+def test_senseless_arguments_by_the_thousand_are_told_shortly() -> None:
+    tool = Tool("x.make", "x", "Make", "", "", SCHEMA, {})
+    with pytest.raises(InvalidArguments) as caught:
+        ArgumentJudge().judge(tool, {"shape": "b" * 5000, **{f"k{number}" * 400: 1 for number in range(20_000)}})
+    assert len(caught.value.data["fields"]) == 40
+    assert caught.value.message.startswith("x.make was not run: 40 or more arguments are wrong.")
+    assert caught.value.message.endswith("- and more")
+    assert len(caught.value.message) < 100_000
+
+
+def test_arguments_nested_beyond_what_can_be_followed_are_the_callers_fault() -> None:
+    tool = Tool("x.make", "x", "Make", "", "", SCHEMA, {})
+    nested: object = 1
+    for _ in range(1000):
+        nested = [nested]
+    with pytest.raises(InvalidArguments, match=r"x\.make was not run"):
+        ArgumentJudge().judge(tool, {"shape": "box", "radius_mm": 1, "point_mm": nested})
+
+
+def test_another_name_never_stands_for_what_says_whether_a_person_is_asked() -> None:
+    properties = {"overwrite": {"type": "boolean"}, "project_id": {"type": "string"}, "radius_mm": {"type": "number"}}
+    schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    aliases = {"force": "overwrite", "project": "project_id", "radius": "radius_mm"}
+    tool = Tool("x.make", "x", "Make", "", "", schema, {}, aliases=aliases)
+    assert ArgumentJudge().judge(tool, {"radius": 2}) == {"radius_mm": 2}
+    with pytest.raises(InvalidArguments) as caught:
+        ArgumentJudge().judge(tool, {"force": True, "project": "p1", "radius": 2})
+    assert set(caught.value.data["fields"]) == {"force", "project"}

@@ -9,6 +9,10 @@ from metaforge.core.errors import InvalidArguments, Quarantined
 from metaforge.tools.manifest import Tool
 
 _SHOWN_OPTIONS = 12
+_MOST_TOLD = 40
+"""Wrong fields named in one answer: a model mends no more at once, and senseless ones come by the ten thousand."""
+_ACTED_ON = frozenset({"overwrite", "project_id"})
+"""What says whether a person is asked, and about what: known before arguments are judged, so by its own name alone."""
 
 
 class ArgumentJudge:
@@ -33,11 +37,18 @@ class ArgumentJudge:
         if validator.is_valid(arguments):
             return arguments
         problems: dict[str, str] = {}
-        for fault in validator.iter_errors(arguments):
-            _explain(fault, tool.input_schema, problems)
-        listed = "\n".join(f"- {name}: {text}" for name, text in problems.items())
-        count = "1 argument is" if len(problems) == 1 else f"{len(problems)} arguments are"
-        raise InvalidArguments(f"{tool.id} was not run: {count} wrong.\n{listed}", fields=problems)
+        try:
+            for fault in validator.iter_errors(arguments):
+                _explain(fault, tool.input_schema, problems)
+                if len(problems) > _MOST_TOLD:
+                    break
+        except ValueError as fault:  # what it raises for nesting beyond its own limit
+            raise InvalidArguments(f"{tool.id} was not run: its arguments cannot be followed ({fault})") from None
+        told = {_cut(name): _cut(text) for name, text in list(problems.items())[:_MOST_TOLD]}
+        listed = "\n".join(f"- {name}: {text}" for name, text in told.items())
+        more = "\n- and more" if len(problems) > len(told) else ""
+        count = "1 argument is" if len(told) == 1 else f"{len(told)}{' or more' if more else ''} arguments are"
+        raise InvalidArguments(f"{tool.id} was not run: {count} wrong.\n{listed}{more}", fields=told)
 
     def _compile(self, tool: Tool) -> Any:
         try:
@@ -58,7 +69,12 @@ def _without_nulls(value: Any) -> Any:
 
 def _renamed(arguments: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
     """Give arguments their full names; one that is there under both stays, to be refused."""
-    return {name if aliases.get(name, name) in arguments else aliases[name]: value for name, value in arguments.items()}
+
+    def full(name: str) -> str:
+        meant = aliases.get(name, name)
+        return name if meant in arguments or meant in _ACTED_ON else meant
+
+    return {full(name): value for name, value in arguments.items()}
 
 
 def _explain(fault: Any, schema: dict[str, Any], problems: dict[str, str], depth: int = 0) -> None:
@@ -68,7 +84,7 @@ def _explain(fault: Any, schema: dict[str, Any], problems: dict[str, str], depth
         name = _join(path, kind.property)
         problems[name] = "is required" + _described(schema, kind.property, path)
     elif kind.name in ("additionalProperties", "unevaluatedProperties"):
-        for name in kind.unexpected:
+        for name in kind.unexpected[: _MOST_TOLD + 1]:
             problems[_join(path, name)] = "is not an argument" + _nearest_name(fault, schema, name)
     elif kind.name in ("anyOf", "oneOf") and depth < 4 and hasattr(kind, "context"):
         _explain_branches(fault, schema, problems, path, depth)
@@ -98,6 +114,10 @@ def _deeper(inner: Any, outer: Any) -> bool:
 
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else str(name)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 1000 else text[:1000] + "..."
 
 
 def _described(schema: dict[str, Any], name: str, path: str) -> str:

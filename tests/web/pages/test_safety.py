@@ -160,7 +160,17 @@ async def test_a_content_that_is_not_there_is_told(site, path):
 
 @pytest.mark.parametrize(
     "path",
-    ["/static/../services.py", "/static/%2e%2e/services.py", "/static/built/built.json", "/static/", "/static/x.js"],
+    [
+        "/static/../services.py",
+        "/static/%2e%2e/services.py",
+        "/static/built/built.json",
+        "/static/",
+        "/static/x.js",
+        "/static/%00.js",
+        "/static/%2fetc/hosts.txt",
+        "/static/" + "x" * 300 + ".js",
+        "/static/" + "x/" * 3000 + "x.js",
+    ],
 )
 async def test_nothing_but_scripts_styles_and_pictures_of_pages_is_static(site, path):
     assert (await site.browser.get(path)).status_code == 404

@@ -50,9 +50,13 @@ class Contents:
 
     async def static(self, request: Request) -> Response:
         """Send one of the pages' own files."""
-        path = (policy.STATIC / request.path_params["path"]).resolve()
-        media_type = _STATIC.get(path.suffix)
-        if media_type is None or not path.is_relative_to(policy.STATIC) or not path.is_file():
+        try:
+            path = (policy.STATIC / request.path_params["path"]).resolve()
+            is_there = path.is_relative_to(policy.STATIC) and path.is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            is_there = False
+        media_type = _STATIC.get(path.suffix) if is_there else None
+        if media_type is None:
             return PlainTextResponse("There is no such file", 404, policy.static_headers())
         return FileResponse(path, media_type=media_type, headers=dict(policy.static_headers()))
 
