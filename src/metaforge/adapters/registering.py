@@ -4,6 +4,7 @@ A broken one is told, and the server starts all the same.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,35 @@ from metaforge.registry.discovery import Discovered, discover, find_manifest
 from metaforge.registry.registry import ToolRegistry
 from metaforge.settings import Settings
 from metaforge.tools.manifest import AdapterManifest
-from metaforge.tools.source import ToolSource
+from metaforge.tools.source import ToolSource, Trouble
 
 if TYPE_CHECKING:
+    from metaforge.engine.elsewhere import Introduction
     from metaforge.tools.config import AdapterConfig
+
+_START_SECONDS = 1.0
+"""How long a start waits, for all of them together, for adapters elsewhere that never answered before."""
+_ASKED_SECONDS = 6.0
 
 _REINSTALL = "pip install --force-reinstall metaforge"
 _OURS = "the server serves this adapter itself: it takes no configuration"
+
+
+class Expected:
+    """An adapter elsewhere that is registered as soon as it has said what tools it has."""
+
+    def __init__(self, late: "Introduction", make: Callable[[AdapterManifest], ToolSource]) -> None:
+        self._late = late
+        self._make = make
+
+    def arrived(self) -> ToolSource | None:
+        """Return its source, once it has answered."""
+        manifest = self._late.manifest()
+        return None if manifest is None else self._make(manifest)
+
+    def trouble(self) -> Trouble:
+        """Return why it is not there, and when it is asked again."""
+        return Trouble(self._late.problem, self._late.retry_after_seconds)
 
 
 class Adapters:
@@ -61,18 +84,32 @@ class Adapters:
             if self._is_wanted(adapter_id):
                 self._add(registry, adapter_id, self._shipped)
         known = set(CATALOG)
+        away: dict[str, tuple[AdapterConfig, Introduction]] = {}
         for found in discover(self._cache):
             known.add(found.adapter_id)
             if found.adapter_id not in CATALOG and self._is_wanted(found.adapter_id):
                 self._add(registry, found.adapter_id, partial(self._brought, found))
         for adapter_id in dict.fromkeys((*self._configs, *self._settings.adapter_url)):
             if adapter_id not in known and self._is_wanted(adapter_id):
-                self._add(registry, adapter_id, self._own)
+                config = self._own_config(adapter_id)
+                if config.is_remote:
+                    # All of them are asked at once, while the others are registered.
+                    away[adapter_id] = config, self._introduce(adapter_id, config)
+                else:
+                    self._add(registry, adapter_id, partial(self._configured, config=config))
             known.add(adapter_id)
+        self._await(registry, away)
         for name in self._settings.adapters:
             if name not in known and name != "none":
                 there = ", ".join(sorted(known - OPTIONAL))
                 registry.drop_adapter(name, f"there is no adapter {name}; there are: {there}")
+
+    def _await(self, registry: ToolRegistry, away: "Mapping[str, tuple[AdapterConfig, Introduction]]") -> None:
+        """Register adapters that listen elsewhere; those that have not answered when the time is up come later."""
+        until = time.monotonic() + _START_SECONDS
+        for adapter_id, (config, late) in away.items():
+            late.wait(until - time.monotonic())
+            registry.expect(adapter_id, Expected(late, partial(self._sources.configured, config=config)))
 
     async def make(self, adapter_id: str, config: "AdapterConfig") -> ToolSource:
         """Make the source of an adapter by a configuration, its tools discovered: the registry's factory.
@@ -110,13 +147,18 @@ class Adapters:
         manifest, *folders = _manifest_of(found)
         return self._local(manifest) if manifest.in_process else self._sources.of(manifest, *folders)
 
-    def _own(self, adapter_id: str) -> ToolSource:
-        """Make the source of an adapter that only the file or the environment names."""
+    def _own_config(self, adapter_id: str) -> "AdapterConfig":
+        """Return the configuration of an adapter that only the file or the environment names."""
         from metaforge.tools.config import AdapterConfig
 
         config = self._configs.get(adapter_id) or AdapterConfig(adapter_id=adapter_id)
         url = self._settings.adapter_url.get(adapter_id)
-        return self._configured(adapter_id, config.model_copy(update={"url": url}) if url else config)
+        return config.model_copy(update={"url": url, "urls": []}) if url else config
+
+    def _introduce(self, adapter_id: str, config: "AdapterConfig") -> "Introduction":
+        from metaforge.engine.elsewhere import Introduction
+
+        return Introduction(adapter_id, config.addresses, self._cache, self._sources.key_of(adapter_id, config))
 
     def _configured(self, adapter_id: str, config: "AdapterConfig") -> ToolSource:
         if adapter_id in CATALOG:
@@ -126,9 +168,10 @@ class Adapters:
             return self._sources.configured(manifest, config)
         refuse_container(config)
         if config.is_remote:
-            from metaforge.engine.elsewhere import remote_manifest
-
-            return self._sources.configured(remote_manifest(adapter_id, config.address, self._cache), config)
+            late = self._introduce(adapter_id, config)
+            if (told := late.wait(_ASKED_SECONDS)) is None:
+                raise ToolUnavailable(late.problem, reason=late.problem, install="")
+            return self._sources.configured(told, config)
         if config.target:
             manifest, *folders = _manifest_of(find_manifest(adapter_id, config.target, self._cache))
             return self._sources.configured(manifest, config, *folders)

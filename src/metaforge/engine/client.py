@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from metaforge.core.errors import ToolUnavailable, UnknownTool
 from metaforge.engine import faults
+from metaforge.engine.connection import HttpConnection
 from metaforge.engine.faults import DeadlinePassed, WorkerCrashed
 from metaforge.engine.launch import CommandLauncher
-from metaforge.engine.remote import HttpConnection
 from metaforge.engine.worker import Worker, WorkerGone
 from metaforge.protocol.messages import HealthStatus, ToolCallRequest, ToolCallResult, ToolManifest
 from metaforge.tools.config import AdapterConfig
@@ -84,6 +84,7 @@ class McpClient:
         endpoints: adapter id to a URL, or to the command of a local adapter.
         environment: variables for local adapters.
         max_output_mb: the largest answer that is read, in MiB.
+        keys: adapter id to the key that it wants to be shown, for those that want one.
     """
 
     def __init__(
@@ -92,7 +93,9 @@ class McpClient:
         *,
         environment: Mapping[str, str] | None = None,
         max_output_mb: int = DEFAULT_OUTPUT_MB,
+        keys: Mapping[str, str] | None = None,
     ) -> None:
+        self._keys = dict(keys or {})
         self._endpoints = dict(endpoints)
         self._environment = dict(environment or {})
         self._max_output_mb = max_output_mb
@@ -111,7 +114,9 @@ class McpClient:
         Raises:
             ToolUnavailable: a configuration names neither a URL, nor a module, nor an image.
         """
-        return cls({config.adapter_id: _endpoint(config, targets) for config in configs})
+        configs = tuple(configs)
+        keys = {config.adapter_id: config.key for config in configs if config.key}
+        return cls({config.adapter_id: _endpoint(config, targets) for config in configs}, keys=keys)
 
     async def connect(self, adapter_id: str) -> None:
         """Establish a connection to an adapter and learn its tools.
@@ -127,7 +132,7 @@ class McpClient:
             raise ToolUnavailable(f"no adapter {adapter_id} is configured; there are: {known}", reason="not configured")
         connection: _Connection
         if isinstance(endpoint, str):
-            connection = HttpConnection(endpoint, self._max_output_mb)
+            connection = HttpConnection(endpoint, self._max_output_mb, self._keys.get(adapter_id, ""))
         else:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="metaforge-client-")
@@ -212,7 +217,7 @@ async def _result(connection: _Connection, method: str, params: dict[str, Any], 
 
 def _endpoint(config: AdapterConfig, targets: Mapping[str, str]) -> Endpoint:
     if config.transport == "http":
-        return config.url or f"http://{config.host}:{config.port}"
+        return config.addresses[0]
     if target := targets.get(config.adapter_id):
         return (sys.executable, "-P", "-m", "metaforge.tools.run", target)
     raise ToolUnavailable(

@@ -1,6 +1,6 @@
 """Make the source of an adapter as it is configured: a process here, or an adapter that listens elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ class Sources:
         """
         config = self._configs.get(manifest.adapter_id)
         if url := self._settings.adapter_url.get(manifest.adapter_id):
-            return self._remote(manifest, url)
+            return self._remote(manifest, [part.strip() for part in url.split(",") if part.strip()], config)
         return (
             self._process(manifest, python_paths)
             if config is None
@@ -65,7 +65,7 @@ class Sources:
             ToolUnavailable: a container is asked for.
         """
         if config.is_remote:
-            return self._remote(manifest, config.address)
+            return self._remote(manifest, config.addresses, config)
         refuse_container(config)
         limits = config.limits_given()
         tools = (replace(tool, limits=Limits(**(vars(tool.limits) | limits))) for tool in manifest.tools)
@@ -78,11 +78,21 @@ class Sources:
             idle_seconds=config.idle_seconds if "idle_seconds" in given else None,
         )
 
-    def _remote(self, manifest: AdapterManifest, url: str) -> ToolSource:
-        from metaforge.engine.remote import RemoteSource
+    def key_of(self, adapter_id: str, config: "AdapterConfig | None") -> str:
+        """Return the key that a remote adapter wants to be shown; one among the settings goes before the file's."""
+        return self._settings.adapter_key.get(adapter_id) or (config.key if config else "")
 
-        elsewhere = manifest.elsewhere()
-        return RemoteSource(elsewhere, url, blobs=self._blobs, workspace=self._workspace, settings=self._settings)
+    def _remote(
+        self, manifest: AdapterManifest, addresses: Sequence[str], config: "AdapterConfig | None"
+    ) -> ToolSource:
+        from metaforge.engine.remote import DEFAULT_AT_ONCE, RemoteSource
+
+        is_given = config is not None and "max_workers" in config.model_fields_set
+        return RemoteSource(
+            manifest.elsewhere(), addresses, blobs=self._blobs, workspace=self._workspace, settings=self._settings,
+            key=self.key_of(manifest.adapter_id, config),
+            at_once=config.max_workers if config is not None and is_given else DEFAULT_AT_ONCE,
+        )  # fmt: skip
 
     def _process(
         self,

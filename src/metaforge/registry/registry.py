@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from metaforge.core.errors import Quarantined, ToolUnavailable, UnknownTool
 from metaforge.registry.lint import fault_of, inner_fault_of, mended
 from metaforge.registry.names import NameIndex, fold
 from metaforge.registry.probe import Probe
 from metaforge.tools.manifest import Tool
-from metaforge.tools.source import AdapterHealth, Supervised, ToolSource
+from metaforge.tools.source import AdapterHealth, Joinable, Supervised, ToolSource, Trouble
 
 if TYPE_CHECKING:
     from metaforge.protocol.messages import HealthStatus, ToolManifest
@@ -50,6 +50,18 @@ class Unavailable:
         return entry
 
 
+class Expected(Protocol):
+    """An adapter that is not there yet."""
+
+    def arrived(self) -> ToolSource | None:
+        """Return its source, once it is there; nobody is waited for."""
+        ...
+
+    def trouble(self) -> Trouble:
+        """Return why it is not there, and when it is tried again."""
+        ...
+
+
 class ToolRegistry:
     """Central catalogue of tools.
 
@@ -65,6 +77,7 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._quarantine: dict[str, tuple[str, str]] = {}
         self._dropped: dict[str, tuple[str, str]] = {}
+        self._expected: dict[str, Expected] = {}
         self._names: NameIndex | None = None
         self.mended: dict[str, tuple[str, ...]] = {}
         """What was put right in the schemas of tools that other people's adapters bring."""
@@ -105,13 +118,35 @@ class ToolRegistry:
         """Note an adapter that could not be registered at all, so that listings and health can say why."""
         self._dropped[adapter_id] = (reason, install)
 
+    def expect(self, adapter_id: str, expected: "Expected") -> None:
+        """Register an adapter as soon as it has arrived; until then its tools are unavailable, with the reason."""
+        self._expected[adapter_id] = expected
+        self._welcome()
+
+    def _welcome(self) -> None:
+        """Register the adapters that have arrived meanwhile."""
+        for adapter_id, expected in list(self._expected.items()):
+            try:
+                source = expected.arrived()
+            except ToolUnavailable as fault:
+                del self._expected[adapter_id]
+                self.drop_adapter(adapter_id, fault.message)
+                continue
+            if source is not None:
+                del self._expected[adapter_id]
+                self.add_source(source)
+
     async def register_adapter(self, adapter_id: str, config: "AdapterConfig") -> None:
-        """Register an adapter by its configuration and discover its tools.
+        """Register an adapter by its configuration and discover its tools; more addresses of one share its calls.
 
         Raises:
             ToolUnavailable: it is registered already, cannot be reached, or this registry cannot make one.
         """
-        if adapter_id in self._sources:
+        known = self._sources.get(adapter_id)
+        if isinstance(known, Joinable) and config.is_remote and set(config.addresses) - set(known.urls):
+            known.join(config.addresses)
+            return
+        if known is not None:
             raise ToolUnavailable(f"{adapter_id} is registered already", reason="registered already")
         if self._make_source is None:
             raise ToolUnavailable(f"this registry cannot make {adapter_id}: it was given no source factory")
@@ -121,6 +156,7 @@ class ToolRegistry:
             raise ToolUnavailable(f"{adapter_id} was registered meanwhile", reason="registered already")
         self.add_source(source)
         self._dropped.pop(adapter_id, None)
+        self._expected.pop(adapter_id, None)
 
     # -- asking --------------------------------------------------------------------------------------------------
 
@@ -150,6 +186,8 @@ class ToolRegistry:
         tool = self._tools.get(name)
         if tool is not None:
             return tool
+        if self._expected:
+            self._welcome()
         matches = self.names.matches(name)
         if len(matches) == 1:
             return self._tools[matches[0]]
@@ -165,9 +203,16 @@ class ToolRegistry:
 
     def _dropped_of(self, name: str) -> ToolUnavailable | None:
         """Return the error for a tool of an adapter that could not be registered: it may well exist."""
-        adapter_id = next((each for each in self._dropped if fold(name).startswith(f"{fold(each)}_")), None)
+        away = [*self._dropped, *self._expected]
+        adapter_id = next((each for each in away if fold(name).startswith(f"{fold(each)}_")), None)
         if adapter_id is None:
             return None
+        if adapter_id in self._expected:
+            trouble = self._expected[adapter_id].trouble()
+            return ToolUnavailable(
+                f"{name} cannot run: {trouble.reason}. It is asked again in {trouble.retry_after_seconds:.0f} s",
+                tool_id=name, reason=trouble.reason, install="", retry_after_seconds=trouble.retry_after_seconds,
+            )  # fmt: skip
         reason, install = self._dropped[adapter_id]
         mend = f" To mend it: {install}" if install else ""
         return ToolUnavailable(
@@ -206,6 +251,8 @@ class ToolRegistry:
 
     def listed(self) -> list[Tool]:
         """Return the tools that can run here, in registration order, none of a later phase."""
+        if self._expected:
+            self._welcome()
         return [
             tool for tool in self._tools.values() if tool.phase <= self.phase and not self.probe.missing(tool.needs)
         ]
@@ -223,6 +270,9 @@ class ToolRegistry:
         return [*(Unavailable(*key, tuple(tools)) for key, tools in grouped.items()), *self._in_trouble()]
 
     def _in_trouble(self) -> Iterator[Unavailable]:
+        for adapter_id, expected in self._expected.items():
+            away = expected.trouble()
+            yield Unavailable(adapter_id, away.reason, "", (), away.retry_after_seconds)
         for adapter_id, source in self._sources.items():
             if isinstance(source, Supervised) and (trouble := source.trouble()) is not None:
                 tools = tuple(tool.id for tool in source.manifest.tools if tool.id in self._tools)
@@ -249,6 +299,7 @@ class ToolRegistry:
 
     async def measure_health(self) -> list[AdapterHealth]:
         """Ask every adapter at once, three seconds each."""
+        self._welcome()
         return list(await asyncio.gather(*(source.health(HEALTH_SECONDS) for source in self._sources.values())))
 
     async def health_check(self, adapter_id: str) -> "HealthStatus":

@@ -4,7 +4,7 @@ import difflib
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,8 +26,8 @@ class AdapterConfig(BaseModel):
     """Where an adapter runs and what it may use.
 
     `transport` is `process` (a sandboxed process, the default), `stdio` (a container of `image`) or `http`
-    (a remote adapter at `host`:`port`, or at `url`). `target` is the `module:Class` of an adapter that neither this
-    package nor an installed one brings.
+    (a remote adapter at `host`:`port`, at `url`, or at several `urls` that share its calls; `key` is what it wants to
+    be shown). `target` is the `module:Class` of an adapter that neither this package nor an installed one brings.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,6 +39,8 @@ class AdapterConfig(BaseModel):
     host: str = "localhost"
     port: int = Field(default=8080, ge=1, le=65535)
     url: str = Field(default="", pattern=r"^(https?://.+)?$")
+    urls: list[Annotated[str, Field(pattern=r"^https?://.+$")]] = Field(default_factory=list)
+    key: str = Field(default="", repr=False)
     workspace_mount: str = "/workspace"
     resource_limits: OwnLimits = Field(default_factory=OwnLimits)
     environment: dict[str, str] = Field(default_factory=dict)
@@ -48,16 +50,17 @@ class AdapterConfig(BaseModel):
 
     @property
     def is_remote(self) -> bool:
-        return self.transport == "http" or bool(self.url)
+        return self.transport == "http" or bool(self.url) or bool(self.urls)
 
     @property
     def is_container(self) -> bool:
         return not self.is_remote and (self.transport == "stdio" or bool(self.image))
 
     @property
-    def address(self) -> str:
-        """Where a remote adapter listens."""
-        return self.url or f"http://{self.host}:{self.port}"
+    def addresses(self) -> list[str]:
+        """Where a remote adapter listens; several share its calls. `url` may name several too, by commas."""
+        named = [*(part.strip() for part in self.url.split(",") if part.strip()), *self.urls]
+        return list(dict.fromkeys(named)) or [f"http://{self.host}:{self.port}"]
 
     def limits_given(self) -> dict[str, int]:
         """Return the limits that were written down: the defaults are those of each tool."""

@@ -5,7 +5,9 @@ client goes away or whose deadline passes is ended with its process, and a kerne
 """
 
 import asyncio
+import hmac
 import shutil
+import sys
 import tempfile
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -31,6 +33,12 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _MAX_BODY_BYTES = 64 << 20
 _KEPT_OUTPUTS = 16
 _LONGEST_SECONDS = 3600.0
+KEY = "METAFORGE_WORKER_KEY"
+"""The variable that holds the key which callers must show."""
+MOST_WAITING = 64
+"""Calls that may wait for the one that runs; more are told to come again."""
+_BUSY_SECONDS = 5
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class HttpAdapter:
@@ -38,10 +46,13 @@ class HttpAdapter:
 
     Args:
         server: the adapter; its calls run in a child, everything else is answered here.
+        key: what callers must show as a bearer token; empty for none. `GET /health` needs none.
     """
 
-    def __init__(self, server: "McpToolServer") -> None:
+    def __init__(self, server: "McpToolServer", key: str = "") -> None:
         self._server = server
+        self._key = key.encode()
+        self._waiting = 0
         self._child = Child(server)
         self._turn = asyncio.Lock()
         self._outputs: OrderedDict[str, Path] = OrderedDict()
@@ -57,6 +68,9 @@ class HttpAdapter:
             await self._lifespan(receive, send)
             return
         method, path = scope["method"], scope["path"]
+        if self._key and path != "/health" and not self._is_shown(scope):
+            await _reply(send, 401, orjson.dumps({"error": "this adapter wants its key: Authorization: Bearer ..."}))
+            return
         if method == "POST" and path in ("/rpc", "/mcp"):
             await self._rpc(scope, receive, send)
         elif method == "GET" and path == "/health":
@@ -65,6 +79,10 @@ class HttpAdapter:
             await self._output(method, path.removeprefix("/output/"), send)
         else:
             await _reply(send, 404, orjson.dumps({"error": f"nothing at {method} {path}: POST /rpc, GET /health"}))
+
+    def _is_shown(self, scope: Scope) -> bool:
+        shown = dict(scope["headers"]).get(b"authorization", b"").removeprefix(b"Bearer ").strip()
+        return hmac.compare_digest(shown, self._key)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -106,8 +124,17 @@ class HttpAdapter:
     async def _call(self, message: dict[str, Any], stream: "_Stream | None") -> dict[str, Any]:
         request_id, params = message.get("id"), message.setdefault("params", {})
         params.pop("max_cpu_seconds", None)
+        # Where files are written is decided here, not by whoever calls.
+        params.pop("output_dir", None)
+        if self._waiting >= MOST_WAITING:
+            return _busy(message, self._waiting)
+        self._waiting += 1
+        try:
+            await self._turn.acquire()
+        finally:
+            self._waiting -= 1
         token = ""
-        async with self._turn:
+        try:
             if params.pop("fetch_outputs", False):
                 token = self._make_output()
                 params["output_dir"] = str(self._outputs[token])
@@ -131,6 +158,8 @@ class HttpAdapter:
                 self._child.end()
                 self._drop_output(token)
                 raise
+        finally:
+            self._turn.release()
         answer["id"] = request_id
         if token and (answer.get("result") or {}).get("output_files"):
             answer["result"]["output_url"] = f"/output/{token}"
@@ -226,6 +255,12 @@ def _fault(message: dict[str, Any], code: Code, kind: str, text: str) -> dict[st
     return jsonrpc.error(message.get("id"), code, f"{tool_id}: {text}", data)
 
 
+def _busy(message: dict[str, Any], waiting: int) -> dict[str, Any]:
+    answer = _fault(message, Code.TOOL_UNAVAILABLE, "busy", f"{waiting} calls wait here already; nothing was begun")
+    answer["error"]["data"] |= {"reason": "busy", "retry_after_seconds": _BUSY_SECONDS}
+    return answer
+
+
 async def _body(receive: Receive) -> bytes | None:
     parts: list[bytes] = []
     size = 0
@@ -252,17 +287,21 @@ async def _reply(send: Send, status: int, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def serve_http(server: "McpToolServer", host: str, port: int) -> None:
+async def serve_http(server: "McpToolServer", host: str, port: int, key: str = "") -> None:
     """Serve one adapter until the process is told to end.
 
     Args:
         server: the adapter.
         host: the address to listen on.
         port: the port; 0 takes a free one, which the log names.
+        key: what callers must show; empty for none.
     """
     import uvicorn
 
-    application = HttpAdapter(server)
+    if not key and host not in _LOOPBACK:
+        told = f"{server.adapter_id} listens on {host} without a key: whoever reaches it can run its tools"
+        print(f"{told}. {KEY} sets one", file=sys.stderr, flush=True)
+    application = HttpAdapter(server, key)
     config = uvicorn.Config(application, host=host, port=port, log_level="warning", access_log=False)
     try:
         await uvicorn.Server(config).serve()

@@ -274,10 +274,13 @@ class McpToolServer:
         return bool(self._handlers) or any(marked.is_async for marked in self._marked.values())
 
     async def start_http(self, host: str = "0.0.0.0", port: int | None = None) -> None:
-        """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time; on `http_port` by default."""
-        from metaforge.tools.http import serve_http
+        """Serve `POST /rpc` (and `/mcp`), and `GET /health`, one call at a time; on `http_port` by default.
 
-        await serve_http(self, host, self.http_port if port is None else port)
+        Callers must show METAFORGE_WORKER_KEY as a bearer token, where that variable is set.
+        """
+        from metaforge.tools.http import KEY, serve_http
+
+        await serve_http(self, host, self.http_port if port is None else port, os.environ.get(KEY, ""))
 
 
 def _marked_methods(owner: object) -> Iterator[Callable[..., Any]]:

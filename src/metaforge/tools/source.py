@@ -1,5 +1,6 @@
 """Where tools come from: the server itself, an adapter's process, or a remote adapter."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -46,6 +47,18 @@ class Supervised(Protocol):
 
     def trouble(self) -> Trouble | None:
         """Return what is wrong just now, without asking anybody."""
+        ...
+
+
+@runtime_checkable
+class Joinable(Protocol):
+    """A source that several addresses can share."""
+
+    @property
+    def urls(self) -> list[str]: ...
+
+    def join(self, urls: Sequence[str]) -> None:
+        """Let more addresses share the calls."""
         ...
 
 
