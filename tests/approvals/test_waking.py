@@ -15,6 +15,7 @@ from metaforge.approvals.holders import Holder
 from metaforge.approvals.ledger import SqlLedger
 from metaforge.approvals.model import Approver, Entry, Route, State
 from metaforge.approvals.waking import StoreWaker
+from metaforge.approvals.watching_sqlite import IDLE_POLL_SECONDS, POLL_SECONDS, SqliteWatch
 from metaforge.store.database import Database
 
 from .conftest import MakeRequest
@@ -172,6 +173,37 @@ async def test_pages_learn_of_every_change_once(
     await asyncio.to_thread(ledger.decide, entry.approval_id, "approve", ANN)
     assert await waiting == 2
     assert await waker.changed(2, time.monotonic() + 0.05) == 2
+
+
+async def test_pages_alone_are_looked_on_for_at_leisure_and_waiting_calls_often(
+    waker: StoreWaker, ledger: SqlLedger, entry: Entry, database: Database
+) -> None:
+    if database.is_postgres:
+        pytest.skip("Postgres tells of each event")
+    following = asyncio.create_task(waker.changed(1, in_long()))
+    await watching(waker)
+    watch = waker._watch
+    assert isinstance(watch, SqliteWatch)
+    assert watch._pause_seconds == IDLE_POLL_SECONDS
+    waiting = asyncio.create_task(woken_by(waker, entry))
+    await asyncio.sleep(0)
+    assert watch._pause_seconds == POLL_SECONDS
+    await asyncio.to_thread(ledger.decide, entry.approval_id, "approve", ANN)
+    await waiting
+    assert watch._pause_seconds == IDLE_POLL_SECONDS
+    assert await following == 2
+
+
+async def test_pages_learn_in_the_end_of_what_nobody_told_them(
+    waker: StoreWaker, database: Database, holder: Holder, make_request: MakeRequest
+) -> None:
+    await watching(waker)
+    seen = waker._seen
+    following = asyncio.create_task(waker.changed(seen, in_long()))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(SqlLedger(database, holder).open, make_request())
+    async with asyncio.timeout(LONG_SECONDS / 2):
+        assert await following == seen + 1
 
 
 async def test_closing_wakes_who_waits(waker: StoreWaker, entry: Entry) -> None:

@@ -1,7 +1,7 @@
 """Waking who waits for an entry, wherever it was decided: within milliseconds, and at no cost while nothing is held.
 
 On SQLite a process that commits nudges the others, and while something is held each also looks every 50 ms whether the
-file was written to, in case a nudge was lost. Postgres tells those who listen.
+file was written to, in case a nudge was lost; every second while only pages look on. Postgres tells those who listen.
 """
 
 import asyncio
@@ -38,6 +38,10 @@ class Watch(Protocol):
         """Look now, for this process has committed; from the event loop."""
         ...
 
+    def look_often(self, is_awaited: bool) -> None:
+        """Be told whether a call waits, or only pages look on."""
+        ...
+
 
 class StoreWaker:
     """Wakes those who wait in this process. One task watches while anybody waits."""
@@ -65,6 +69,7 @@ class StoreWaker:
         """Return when the entry may have changed; see `port.Waker`."""
         woken = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(approval_id, set()).add(woken)
+        self._pace()
         try:
             await self._while_watching(woken, until, lambda: self._is_settled(approval_id))
         finally:
@@ -72,6 +77,7 @@ class StoreWaker:
             there.discard(woken)
             if not there:
                 del self._waiting[approval_id]
+                self._pace()
             self._linger()
 
     async def changed(self, seen: int, until: float) -> int:
@@ -126,6 +132,7 @@ class StoreWaker:
         if self._task is None or self._loop is not loop or self._task.done():
             self._loop = loop
             self._watch = watch = _watch(self._database, self._home)
+            self._pace()
             self._started = loop.create_future()
             self._task = loop.create_task(self._keep_watching(watch, self._started))
         assert self._started is not None
@@ -175,6 +182,10 @@ class StoreWaker:
         for waiting in self._waiting.values():
             _resolve(waiting)
         _resolve(self._followers)
+
+    def _pace(self) -> None:
+        if self._watch is not None:
+            self._watch.look_often(bool(self._waiting))
 
     def _linger(self) -> None:
         """Stop the watch in a while, unless somebody waits by then."""

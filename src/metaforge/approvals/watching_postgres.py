@@ -25,6 +25,9 @@ class PostgresWatch:
         self._database = database
         self._seen = 0
 
+    def look_often(self, is_awaited: bool) -> None:
+        """Do nothing: the server tells of each event."""
+
     def look_soon(self) -> None:
         """Do nothing: the server tells this process of its own commits too."""
 

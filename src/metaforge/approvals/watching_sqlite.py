@@ -14,11 +14,13 @@ from metaforge.store.location import StoreUnavailable
 
 POLL_SECONDS = 0.05
 """At most so long a commit goes unnoticed whose nudge was lost; asking is a read of one page in memory."""
+IDLE_POLL_SECONDS = 1.0
+"""The same while nothing is held here and only pages look on."""
 _BUSY_SECONDS = 0.05
 
 
 class SqliteWatch:
-    """Looks when nudged, and every 50 ms whether somebody wrote."""
+    """Looks when nudged, and now and then whether somebody wrote: every 50 ms while a call waits."""
 
     def __init__(self, database: Database, home: Path) -> None:
         """Remember the store and where nudges arrive."""
@@ -26,7 +28,14 @@ class SqliteWatch:
         self._home = home
         self._hint = asyncio.Event()
         self._seen = 0
+        self._is_awaited = True
         self.name = ""
+
+    def look_often(self, is_awaited: bool) -> None:
+        """Look more or less often by itself: whether a call waits for what is seen."""
+        if is_awaited and not self._is_awaited:
+            self._hint.set()
+        self._is_awaited = is_awaited
 
     def look_soon(self) -> None:
         """Look now, for this process has committed."""
@@ -63,7 +72,7 @@ class SqliteWatch:
         started(self._seen)
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_SECONDS):
+                async with asyncio.timeout(self._pause_seconds):
                     await self._hint.wait()
             hinted = self._hint.is_set()
             self._hint.clear()
@@ -72,6 +81,10 @@ class SqliteWatch:
                 self._look(connection, woken)
             elif _identity(self._database.path) != identity:
                 raise StoreUnavailable(f"The database {self._database.path} was replaced")
+
+    @property
+    def _pause_seconds(self) -> float:
+        return POLL_SECONDS if self._is_awaited or not self.name else IDLE_POLL_SECONDS
 
     def _look(self, connection: sqlite3.Connection, woken: Callable[[int, frozenset[str]], None]) -> None:
         query = "select seq, approval_id from approval_events where seq > ? order by seq"
@@ -86,6 +99,7 @@ class SqliteWatch:
 
     def _listener(self) -> Listener | None:
         """Return where nudges arrive; without one, looking every 50 ms has to do."""
+        self.name = ""
         try:
             listener = Listener(self._home)
         except OSError:
