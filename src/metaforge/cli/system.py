@@ -80,6 +80,16 @@ MORE_PROGRAMS = (
         backports_of="bookworm",
         minimum="9.0",
     ),
+    SystemNeed(
+        "freecadcmd",
+        "freecad.* tools model with it",
+        "freecad",
+        "freecad",
+        "freecad",
+        "--cask freecad",
+        required=False,
+        minimum="0.20",
+    ),
 )
 """What only some tools use and takes long to fetch: `make programs` installs it, the demo does not wait for it."""
 

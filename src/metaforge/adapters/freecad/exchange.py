@@ -114,15 +114,19 @@ class ExchangeTools(Group):
             "import_step", ctx.timeout_seconds, path=str(source), scratch=str(ctx.scratch), shown=file_path, name=label,
             named=name is not None,
         )  # fmt: skip
-        warnings = judge(session, reply, "import", Change.NEW, solids_count=None)
         facts = facts_of(reply["after"])
+        if facts.solids_count:
+            warnings = judge(session, reply, "import", Change.NEW, solids_count=None)
+        else:
+            warnings = [f"{file_path} has no solid ({facts.shells_count} shells): it encloses no volume"]
         if warning := size_warning(header, max(facts.size_mm)):
             warnings.append(warning)
         found = match_colours(reply["parts"], read_colours(data.decode("utf-8", "surrogateescape")))
         session.colours |= {part: colour for part, colour in found.items() if colour is not None}
         parts = [
             {
-                "obj_id": each["obj_id"], "label": each["label"], **measured(facts_of(each["facts"])),
+                "obj_id": each["obj_id"], "label": each["label"], "product": each["product"],
+                **measured(facts_of(each["facts"])),
                 "color": rounded(found[each["obj_id"]]),
             }
             for each in reply["parts"]
@@ -163,7 +167,7 @@ def match_colours(parts: list[dict[str, Any]], colours: dict[str, Colour]) -> di
     """Return each part's colour: that of the product of its label, FreeCAD's number behind it left out."""
     if len(parts) == 1 and len(set(colours.values())) == 1:
         return {parts[0]["obj_id"]: next(iter(colours.values()))}
-    return {each["obj_id"]: _colour_of_label(each["label"], colours) for each in parts}
+    return {each["obj_id"]: _colour_of_label(each["product"], colours) for each in parts}
 
 
 def _colour_of_label(label: str, colours: dict[str, Colour]) -> Colour | None:
@@ -254,7 +258,7 @@ def _check_stored(live: SolidFacts, stored: SolidFacts, path: str) -> None:
 
 def _stored(facts: SolidFacts, centre: list[float] | None) -> dict[str, Any]:
     told = measured(facts)
-    stored = {name: told[name] for name in ("volume_mm3", "surface_area_mm2", "bounding_box_mm")}
+    stored = {name: told[name] for name in ("volume_mm3", "surface_area_mm2", "bounding_box_mm") if name in told}
     if centre is not None:
         stored["center_of_mass_mm"] = vector(centre)
     return stored

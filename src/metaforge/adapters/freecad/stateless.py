@@ -13,6 +13,7 @@ from metaforge.engineering.appearance import Colour, colour_of
 from metaforge.engineering.materials import find_material
 from metaforge.engineering.solid_guard import Change
 from metaforge.formats.step_colours import read_colours, settle, write_colours
+from metaforge.formats.step_header import size_warning
 from metaforge.tools.context import Answer, OutputFile, ToolContext
 from metaforge.tools.effect import Effect
 from metaforge.tools.paths import InputPath, OutputPath
@@ -42,7 +43,8 @@ class FileTools(Group):
         label = PurePosixPath(path).stem
         if head.lstrip().startswith((b"DBRep_DrawableShape", b"CASCADE Topology")):
             given = {"path": str(ctx.input_file(path)), "shown": path, "name": label}
-            return session.ask("import_brep", ctx.timeout_seconds, **given), {}, "millimetre (BREP carries no unit)"
+            told = session.ask("import_brep", ctx.timeout_seconds, **given)
+            return told | {"warnings": []}, {}, "millimetre (BREP carries no unit)"
         source, header, data = read_step(ctx, path)
         scratch = ctx.scratch / f"read-{label}"
         scratch.mkdir(exist_ok=True)
@@ -51,7 +53,8 @@ class FileTools(Group):
             named=False,
         )  # fmt: skip
         colours = match_colours(reply["parts"], read_colours(data.decode("utf-8", "surrogateescape")))
-        return reply, colours, header.source_unit
+        warning = size_warning(header, max(facts_of(reply["after"]).size_mm))
+        return reply | {"warnings": [warning] if warning else []}, colours, header.source_unit
 
     def _write_step(
         self, ctx: ToolContext, session: Session, obj_id: str, path: str, colours: dict[str, Colour]
@@ -210,7 +213,7 @@ class FileTools(Group):
         facts = facts_of(told["facts"])
         named = measured(facts)
         every: dict[str, dict[str, Any]] = {
-            "volume": {"volume_mm3": named["volume_mm3"]},
+            "volume": {name: named[name] for name in ("volume_mm3",) if name in named},
             "surface_area": {"surface_area_mm2": named["surface_area_mm2"]},
             "center_of_mass": {} if told["centre"] is None else {"center_of_mass_mm": vector(told["centre"])},
             "bounding_box": {"bounding_box_mm": named["bounding_box_mm"]},
@@ -221,7 +224,7 @@ class FileTools(Group):
         chosen: dict[str, Any] = {}
         for name in properties or every:
             chosen |= every[name]
-        warnings = []
+        warnings = reply["warnings"]
         if facts.solids_count == 0:
             warnings.append(f"{input_file} has no solid ({facts.shells_count} shells): it encloses no volume")
         if not facts.is_valid:
@@ -250,13 +253,15 @@ class FileTools(Group):
         reply, colours, unit = self._load(ctx, session, input_file)
         components = [
             {
-                "label": each["label"], **measured(facts_of(each["facts"])),
+                "label": each["product"], **measured(facts_of(each["facts"])),
                 "color": rounded(colours.get(each["obj_id"])),
             }
             for each in reply["parts"]
         ]  # fmt: skip
         facts = facts_of(reply["after"])
-        warnings = [] if facts.solids_count else [f"{input_file} has no solid ({facts.shells_count} shells)"]
+        warnings = reply["warnings"]
+        if not facts.solids_count:
+            warnings.append(f"{input_file} has no solid ({facts.shells_count} shells): it encloses no volume")
         data = {"file": input_file, "source_unit": unit, "component_count": len(components), "components": components}
         data |= {name: value for name, value in measured(facts).items() if name != "faces_count"}
         return Answer(

@@ -84,9 +84,11 @@ def judge(
 
 def measured(facts: SolidFacts) -> dict[str, Any]:
     """Return facts under their names with units."""
-    told: dict[str, Any] = {
-        "volume_mm3": figures(facts.volume_mm3), "surface_area_mm2": figures(facts.area_mm2),
-        "solids_count": facts.solids_count, "faces_count": facts.faces_count, "is_valid": facts.is_valid,
+    # Shells and faces enclose nothing: no number is better than one that may be believed.
+    told: dict[str, Any] = {"volume_mm3": figures(facts.volume_mm3)} if facts.solids_count else {}
+    told |= {
+        "surface_area_mm2": figures(facts.area_mm2), "solids_count": facts.solids_count,
+        "faces_count": facts.faces_count, "is_valid": facts.is_valid,
     }  # fmt: skip
     if facts.bounds_mm is not None:
         told["bounding_box_mm"] = {
@@ -103,7 +105,7 @@ def changed(reply: dict[str, Any]) -> dict[str, Any]:
         return told
     after, before = facts_of(reply["after"]), joined(reply["before"])
     told |= measured(after)
-    if before is not None:
+    if before is not None and before.solids_count:
         told["volume_change_mm3"] = figures(after.volume_mm3 - before.volume_mm3)
         told["faces_change_count"] = after.faces_count - before.faces_count
     return told
@@ -111,14 +113,15 @@ def changed(reply: dict[str, Any]) -> dict[str, Any]:
 
 def words(told: dict[str, Any]) -> str:
     """Say in one line what an object is now: volume, extent, faces, whether it is valid."""
-    if "volume_mm3" not in told:
+    if "bounding_box_mm" not in told:
         return f"{told['obj_id']} ({told['kind']})"
     size = " x ".join(f"{each:.6g}" for each in told["bounding_box_mm"]["size_mm"])
     by = f" ({told['volume_change_mm3']:+.6g})" if "volume_change_mm3" in told else ""
     state = "valid" if told["is_valid"] else "NOT valid"
     solids = told["solids_count"]
+    amount = f"{told['volume_mm3']:.6g} mm3{by}" if "volume_mm3" in told else f"{told['surface_area_mm2']:.6g} mm2"
     return (
-        f"{told['obj_id']}: {told['volume_mm3']:.6g} mm3{by}, {size} mm, {told['faces_count']} faces, "
+        f"{told['obj_id']}: {amount}, {size} mm, {told['faces_count']} faces, "
         f"{solids} solid{'s' if solids != 1 else ''}, {state}"
     )
 

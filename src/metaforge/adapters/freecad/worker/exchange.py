@@ -124,7 +124,8 @@ def _rebuilt(document: Document, node: dict[str, Any], told: list[dict[str, Any]
     shape = Part.Shape()
     shape.importBinary(node["file"])
     made.Shape = shape
-    told.append({"obj_id": made.Name, "label": node["label"], "facts": facts_of(shape)})
+    # Labels are unique in a document: the one in the file is told beside.
+    told.append({"obj_id": made.Name, "label": made.Label, "product": node["label"], "facts": facts_of(shape)})
     return made
 
 
@@ -218,4 +219,6 @@ def import_brep(edit: Edit, given: dict[str, Any]) -> None:
     made = edit.document.add("Part::Feature", given["name"])
     made.Shape = shape
     edit.document.recompute()
-    edit.result(made, parts=[{"obj_id": made.Name, "label": made.Label, "facts": facts_of(shape)}])
+    edit.result(
+        made, parts=[{"obj_id": made.Name, "label": made.Label, "product": made.Label, "facts": facts_of(shape)}]
+    )
