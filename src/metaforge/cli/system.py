@@ -104,6 +104,15 @@ TEST_PROGRAMS = (
         required=False,
     ),
     SystemNeed("nginx", "tests reach the server through it", "nginx-light", "nginx", "nginx", "nginx", required=False),
+    SystemNeed(
+        "openscad",
+        "the example adapter renders with it",
+        "openscad",
+        "openscad",
+        "openscad",
+        "openscad",
+        required=False,
+    ),
 )
 """What only tests use; they are skipped where it is missing."""
 

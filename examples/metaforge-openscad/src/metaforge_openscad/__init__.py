@@ -1,0 +1,1 @@
+"""The OpenSCAD adapter for MetaForge."""
