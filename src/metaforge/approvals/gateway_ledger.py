@@ -83,6 +83,10 @@ class GatewayLedger:
         found = self._send("GET", "", query={name: value for name, value in query.items() if value})
         return [_shown(item) for item in found["items"]]
 
+    def heads(self, status: Status = "pending", project_id: str | None = None, limit: int = 100) -> dict[str, int]:
+        """Return ids; a gateway tells no number of events."""
+        return {each.approval_id: each.seq for each in self.entries(status, project_id, limit)}
+
     def show_on_dashboard(self, approval_id: str) -> Entry:
         """Let an inline entry be decided elsewhere too; see `port.Ledger`."""
         return self._entry(self._send("POST", f"/{approval_id}/show", {}))

@@ -172,6 +172,11 @@ class SqlLedger:
         found = look()
         return look() if self._end_overdue(found) else found
 
+    def heads(self, status: Status = "pending", project_id: str | None = None, limit: int = 100) -> dict[str, int]:
+        """Return ids and the numbers of their last events; see `port.Ledger`."""
+        with self._explained(), self._database.transaction(write=False) as transaction:
+            return rows.heads(transaction, status, project_id, min(max(limit, 1), MAX_LISTED_COUNT))
+
     def expire(self, now: str = "") -> int:
         """End what nobody waits for any more; see `port.Ledger`."""
         moment, alive = now or self._clock(), cache(self._holder.alive)

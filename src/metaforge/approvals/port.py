@@ -44,6 +44,14 @@ class Ledger(Protocol):
         """
         ...
 
+    def heads(self, status: Status = "pending", project_id: str | None = None, limit: int = 100) -> dict[str, int]:
+        """Return the ids of entries, newest first, and the number of the last event of each: for counting and noticing.
+
+        Args:
+            status, project_id, limit: as `entries` takes them; nothing is ended first.
+        """
+        ...
+
     def show_on_dashboard(self, approval_id: str) -> Entry:
         """Let an entry that was asked in the client be decided elsewhere too; an ended one stays as it is."""
         ...

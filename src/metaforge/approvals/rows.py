@@ -133,19 +133,33 @@ def entry_count(transaction: Transaction) -> int:
 
 def listed(transaction: Transaction, status: Status, project_id: str | None, limit: int, before: str) -> list[Entry]:
     """Return entries, newest first."""
-    conditions: list[tuple[str, tuple[Any, ...]]] = []
-    if status == "pending":
-        conditions.append((f"{_OPEN} and state = ?", (State.AWAITING.value,)))
-    elif status == "decided":
-        conditions.append(("state <> ?", (State.AWAITING.value,)))
-    if project_id is not None:
-        conditions.append(("project_id = ?", (project_id,)))
+    where, values = _where(status, project_id)
     if before:
-        conditions.append(("first_seq < (select first_seq from approvals where approval_id = ?)", (before,)))
-    where = " and ".join(text for text, _ in conditions) or "true"
-    values = [value for _, each in conditions for value in each]
+        where += " and first_seq < (select first_seq from approvals where approval_id = ?)"
+        values.append(before)
     query = f"{_ENTRY} where {where} order by first_seq desc limit ?"
     return [_entry(row) for row in transaction.rows(query, *values, limit)]
+
+
+def heads(transaction: Transaction, status: Status, project_id: str | None, limit: int) -> dict[str, int]:
+    """Return ids, newest first, with the number of the last event of each."""
+    where, values = _where(status, project_id)
+    query = f"select approval_id, last_seq from approvals where {where} order by first_seq desc limit ?"
+    return dict(transaction.rows(query, *values, limit))
+
+
+def _where(status: Status, project_id: str | None) -> tuple[str, list[Any]]:
+    conditions, values = ["true"], list[Any]()
+    if status == "pending":
+        conditions.append(f"{_OPEN} and state = ?")
+        values.append(State.AWAITING.value)
+    elif status == "decided":
+        conditions.append("state <> ?")
+        values.append(State.AWAITING.value)
+    if project_id is not None:
+        conditions.append("project_id = ?")
+        values.append(project_id)
+    return " and ".join(conditions), values
 
 
 def _entry(row: Row) -> Entry:

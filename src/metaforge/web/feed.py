@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -37,7 +38,8 @@ class Feed:
         self._shown = shown
         self._readers: set[Queue] = set()
         self._watching: asyncio.Task[None] | None = None
-        self._pending: dict[str, Entry] | None = None
+        self._pending: dict[str, int] | None = None
+        """What waits, with the number of the last event of each."""
         self._closed = False
 
     @property
@@ -102,23 +104,23 @@ class Feed:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _look(self) -> None:
-        ledger, before = self._services.ledger, self._pending
-        found = await asyncio.to_thread(ledger.entries, "pending", None, MAX_PENDING)
-        now = {entry.approval_id: entry for entry in found}
-        self._pending = now
-        if before is None:
-            self._tell(_count(now))
-            return
-        changed = [entry for key, entry in now.items() if key not in before or before[key].seq != entry.seq]
-        for gone in before.keys() - now.keys():
-            try:
-                changed.append(await asyncio.to_thread(ledger.get, gone))
-            except UnknownApproval:
-                continue
-        for entry in sorted(changed, key=lambda entry: entry.seq):
+        now, changed = await asyncio.to_thread(self._changed, self._pending)
+        is_first, self._pending = self._pending is None, now
+        for entry in changed:
             self._tell(_event("approval", self._shown(entry), entry.seq))
-        if changed:
+        if changed or is_first:
             self._tell(_count(now))
+
+    def _changed(self, before: dict[str, int] | None) -> tuple[dict[str, int], list[Entry]]:
+        """Return what waits now, and what of it, or of what waited before, is not what it was. Blocks."""
+        ledger = self._services.ledger
+        now = ledger.heads("pending", None, MAX_PENDING)
+        changed: list[Entry] = []
+        if before is not None:
+            for key in [*(key for key, seq in now.items() if before.get(key) != seq), *(before.keys() - now.keys())]:
+                with suppress(UnknownApproval):
+                    changed.append(ledger.get(key))
+        return now, sorted(changed, key=lambda entry: entry.seq)
 
     def _tell(self, event: bytes) -> None:
         for queue in list(self._readers):
@@ -129,7 +131,7 @@ class Feed:
                 self._readers.discard(queue)
 
 
-def _count(pending: dict[str, Entry]) -> bytes:
+def _count(pending: dict[str, int]) -> bytes:
     return _event("pending", {"pending_count": len(pending)})
 
 

@@ -78,7 +78,7 @@ async def list_approvals(served: Served, approver: Asking, which: Annotated[Appr
     """List approvals, the latest first."""
 
     def look() -> tuple[list[Entry], bool, int]:
-        unscoped = served.ledger.entries(which.status, "", _MAX_COUNTED)
+        unscoped = served.ledger.heads(which.status, "", _MAX_COUNTED)
         return *_found(served, which), len(unscoped)
 
     found, more, unscoped_count = await run_in_threadpool(look)

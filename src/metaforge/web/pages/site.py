@@ -74,7 +74,7 @@ class Site:
     async def waiting(self) -> str:
         """Return how many entries wait for a person, as the navigation shows it: empty for none."""
         try:
-            found = await asyncio.to_thread(lambda: self._services.ledger.entries("pending", limit=MAX_COUNTED))
+            found = await asyncio.to_thread(lambda: self._services.ledger.heads(limit=MAX_COUNTED))
         except LedgerUnavailable:
             return "!"
         return f"{MAX_COUNTED - 1}+" if len(found) == MAX_COUNTED else str(len(found) or "")
