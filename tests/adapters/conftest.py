@@ -1,19 +1,23 @@
 """The whole pipeline over a design record of its own, on either database; geometry is measured by a stand-in."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from metaforge.app import App
+from metaforge.approvals.model import Approver
 from metaforge.core.errors import MetaForgeError
 from metaforge.core.ids import new_call_id
 from metaforge.settings import Settings
 from metaforge.tools.context import Caller, Invocation, Outcome, Trust
 from metaforge.twin.geometry import Measured
 from metaforge.twin.model import Run
+
+T = TypeVar("T")
 
 STEP = b"ISO-10303-21;\nHEADER;\nENDSEC;\nDATA;\n#1=%s;\nENDSEC;\nEND-ISO-10303-21;\n"
 
@@ -61,6 +65,17 @@ class Bench:
             await self.outcome(tool_id, **arguments)
         assert self.seq() == before, "a refused call wrote something"
         return refusal.value
+
+    async def decided(self, call: Awaitable[T], verdict: str) -> T:
+        """Decide the call that waits, and return what came of it."""
+        waiting = asyncio.ensure_future(call)
+        ledger = self.app.approvals.ledger
+        async with asyncio.timeout(10):
+            while not (found := await asyncio.to_thread(ledger.entries)):  # noqa: ASYNC110 - another thread opens it
+                await asyncio.sleep(0.005)
+        anna = Approver("anna", True, "dashboard")
+        await asyncio.to_thread(ledger.decide, found[0].approval_id, verdict, anna)
+        return await waiting
 
     def seq(self) -> int:
         with self.app.twin_services.store.read() as view:

@@ -50,7 +50,8 @@ def test_help_loads_nothing_that_a_command_needs():
     code = "import sys, metaforge.cli.commands; print([m for m in sys.modules if m.startswith('metaforge')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == str(
-        ["metaforge", "metaforge.cli", "metaforge.cli.twin_commands", "metaforge.cli.commands"]
+        ["metaforge", "metaforge.cli"]
+        + [f"metaforge.cli.{name}" for name in ("approval_commands", "twin_commands", "commands")]
     )
 
 

@@ -71,7 +71,7 @@ async def test_bookkeeping_of_a_remote_caller_is_never_held_and_its_writes_are(b
     await remote.do("session.log_event", session_id=started["session_id"], type="result", message="x")
     await remote.do("session.complete", session_id=started["session_id"], status="failed")
     with pytest.raises(NotApproved):
-        await remote.outcome("project.create", name="x")
+        await bench.decided(remote.outcome("project.create", name="x"), "reject")
 
 
 async def test_an_ended_or_unknown_session_takes_no_events(bench: Any) -> None:

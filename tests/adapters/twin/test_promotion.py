@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from metaforge.adapters.twin.promotion import Promotions
-from metaforge.approvals.model import Approver
 from metaforge.core.errors import NotApproved, ToolError
 from metaforge.tools.context import Invocation, Trust
 from metaforge.twin.model import Run
@@ -23,31 +22,17 @@ async def test_a_caller_cannot_name_the_approver(bench: Any, project_id: str, na
     assert (refusal.kind, refusal.data["field"]) == ("approver_not_caller_supplied", name)
 
 
-async def decided(bench: Any, call: Any, verdict: str) -> Any:
-    """Decide the call that waits, and return what came of it."""
-    waiting = asyncio.ensure_future(call)
-    ledger = bench.app.approvals.ledger
-    async with asyncio.timeout(10):
-        while True:
-            if found := await asyncio.to_thread(ledger.entries):
-                break
-            await asyncio.sleep(0.005)
-    anna = Approver("anna", True, "dashboard")
-    await asyncio.to_thread(ledger.decide, found[0].approval_id, verdict, anna)
-    return await waiting
-
-
 @pytest.mark.parametrize("trust", [Trust.LOCAL, Trust.REMOTE])
 async def test_without_a_person_nothing_is_decided_whoever_calls(bench: Any, project_id: str, trust: Trust) -> None:
     caller = bench.another("session-2", trust=trust)
     call = caller.refused(PROMOTE, project_id=project_id, level="concept")
-    refusal = await decided(bench, call, "reject")
+    refusal = await bench.decided(call, "reject")
     assert isinstance(refusal, NotApproved)
     assert refusal.data["decided_by"] == "anna"
 
 
 async def test_whoever_approves_the_call_is_who_decided(bench: Any, project_id: str) -> None:
-    made = await decided(bench, bench.do(PROMOTE, project_id=project_id, level="concept"), "approve")
+    made = await bench.decided(bench.do(PROMOTE, project_id=project_id, level="concept"), "approve")
     assert (made["promoted"], made["decided_by"]) == (True, "anna")
 
 
@@ -182,7 +167,7 @@ async def test_a_person_releases_a_change_set_or_rejects_it_whole(
 ) -> None:
     assert (await head(bench))[0] == "NEED-N@1"
     call = bench.do("twin.approve_engineering_change", ect_id=drafted, reject=reject, comment="seen")
-    made = await decided(bench, call, "approve")
+    made = await bench.decided(call, "approve")
     assert (made["decision"], made["refs"], made["decided_by"]) == (word, ["NEED-N@2"], "anna")
     assert (await head(bench))[0] == ref
     (entry,) = await asyncio.to_thread(bench.app.approvals.ledger.entries, "all")
@@ -192,7 +177,7 @@ async def test_a_person_releases_a_change_set_or_rejects_it_whole(
 
 
 async def test_a_change_set_with_nothing_in_it_is_refused_before_anyone_is_asked(bench: Any, drafted: str) -> None:
-    await decided(bench, bench.do("twin.approve_engineering_change", ect_id=drafted), "approve")
+    await bench.decided(bench.do("twin.approve_engineering_change", ect_id=drafted), "approve")
     again = await bench.refused("twin.approve_engineering_change", ect_id=drafted)
     assert again.kind == "nothing_to_decide"
     unknown = await bench.refused("twin.approve_engineering_change", ect_id="r9")
