@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from metaforge.registry.discovery import discover
+from metaforge.registry.discovery import discover, find_manifest
 
 ADAPTER = '''
 from metaforge.tools.server import McpToolServer
@@ -50,6 +50,27 @@ def test_the_second_time_nothing_is_asked_or_generated(site: Path, tmp_path: Pat
     (site / "unrelated.txt").write_text("a folder on the path changes, its packages do not")
     assert discover(tmp_path / "cache") == first
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").iterdir()} == before
+
+
+def test_a_change_beside_the_server_class_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "gears"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "results.py").write_text("UNIT = 'mm'\n")
+    about = ADAPTER.replace('"""Return the pitch diameter."""', "").replace('title="Pitch diameter"', "title=UNIT")
+    (package / "server.py").write_text("from gears.results import UNIT\n" + about)
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+
+    def title() -> str:
+        found = find_manifest("gears", "gears.server:GearServer", tmp_path / "cache")
+        assert found.manifest is not None, found.problem
+        name: str = found.manifest["tools"][0]["name"]
+        return name
+
+    assert title() == "mm"
+    (package / "results.py").write_text("UNIT = 'inch'\n")
+    assert title() == "inch"
 
 
 def test_an_adapter_that_fails_to_import_is_told_with_the_reason(site: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Asking the interpreter for entry points costs about 75 ms, so the answer is cached for as long as no package
 on `sys.path` changed. Manifests of such adapters are generated once in a process of their own and cached by the
-modification time of their module.
+modification times of their package's modules.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ def _path_stamp() -> str:
 
 
 def find_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
-    """Return the adapter at `module:Class`, its manifest made anew when its module has changed.
+    """Return the adapter at `module:Class`, its manifest made anew when a module of its package has changed.
 
     Args:
         cache: folder for manifests.
@@ -85,7 +85,7 @@ def find_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
         return Discovered(adapter_id, target, None, f"{module} cannot be imported: {fault}")
     if spec is None or spec.origin is None:
         return Discovered(adapter_id, target, None, f"{module} is not there")
-    stamp = hashlib.sha256(f"{target} {spec.origin} {Path(spec.origin).stat().st_mtime_ns}".encode()).hexdigest()
+    stamp = hashlib.sha256(f"{target} {_code_stamp(module, Path(spec.origin))}".encode()).hexdigest()
     kept = cache / f"manifest-{adapter_id}-{stamp[:16]}.json"
     if not kept.exists():
         problem = _generate(target, kept)
@@ -99,6 +99,13 @@ def find_manifest(adapter_id: str, target: str, cache: Path) -> Discovered:
         told = manifest.get("adapter_id")
         return Discovered(adapter_id, target, None, f"its entry point is named {adapter_id}, it calls itself {told}")
     return Discovered(adapter_id, target, manifest, folder=_folder_outside(module, Path(spec.origin)))
+
+
+def _code_stamp(module: str, file: Path) -> str:
+    """Name the state of the code behind a manifest: arguments and results may stand in files of their own."""
+    is_package = "." in module or file.name == "__init__.py"
+    files = sorted(file.parent.rglob("*.py")) if is_package else [file]
+    return "\n".join(f"{each} {each.lstat().st_mtime_ns}" for each in files)
 
 
 def _folder_outside(module: str, file: Path) -> Path | None:
