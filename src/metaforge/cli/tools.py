@@ -151,7 +151,9 @@ def kind_of(field: dict[str, Any], definitions: dict[str, Any]) -> str:
         kinds = [kind_of(each, definitions).split(" ")[0] for each in field["prefixItems"]]
         return f"{len(kinds)} x {kinds[0]}" if len(set(kinds)) == 1 else f"({', '.join(kinds)})"
     if field.get("type") == "array":
-        return f"list of {kind_of(field.get('items', {}), definitions)}"
+        kind = kind_of(field.get("items", {}), definitions)
+        count = field.get("minItems")
+        return f"{count} x {kind}" if count and count == field.get("maxItems") else f"list of {kind}"
     limits = [
         f"{sign} {field[word]:g}"
         for word, sign in (

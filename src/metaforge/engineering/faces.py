@@ -33,7 +33,7 @@ Point = tuple[float, float, float]
 
 
 class FacesInBox(BaseModel):
-    """Every face wholly inside a box."""
+    """Every face inside a box."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,18 +41,18 @@ class FacesInBox(BaseModel):
 
 
 class FaceNear(BaseModel):
-    """The one face nearest to a point."""
+    """The face nearest to a point."""
 
     model_config = ConfigDict(extra="forbid")
 
-    near_mm: Annotated[Point, Field(description="x, y, z; a point on the face, away from its edges")]
+    near_mm: Annotated[Point, Field(description="x, y, z, away from edges")]
 
 
 FaceSelector = Annotated[
     str | FacesInBox | FaceNear,
     Field(
-        description="top|bottom (+z|-z), right|left (+x|-x), back|front (+y|-y): the flat outermost faces; "
-        "+x..-z; a surface set such as face_3; {box_mm: [...]}; {near_mm: [x, y, z]}"
+        description="top|bottom|right|left|back|front or +z|-z|+x|-x|+y|-y: the outermost flat face; a surface set "
+        "such as face_3; {box_mm: [xmin, ymin, zmin, xmax, ymax, zmax]}: all inside; {near_mm: [x, y, z]}: the nearest"
     ),
 ]
 

@@ -14,11 +14,13 @@ from metaforge.tools.manifest import Tool
 
 Schema = Mapping[str, Any]
 
-OUTPUT_BYTES = 240
+OUTPUT_BYTES = 160
 """A result's fields are listed with their kinds, and with what lies inside, while its schema stays within this."""
+PLAIN_CHARACTERS = 24
+"""What is said in fewer of a choice, the choices say themselves: "Which plane." """
 WELL_KNOWN = frozenset(
     {
-        "overwrite", "picture", "project_id", "change_reason", "supersedes",
+        "overwrite", "picture", "output_path", "project_id", "change_reason", "supersedes",
         "session_id", "obj_id", "body_id", "sketch_id", "feature_id",
     }
 )  # fmt: skip
@@ -28,13 +30,13 @@ _DEFINITIONS = "#/$defs/"
 
 
 def brief_tool(tool: Tool) -> dict[str, Any]:
-    """Return a tool as `tools/list` tells it to who is served a profile."""
+    """Return a tool as `tools/list` tells it to who is served a profile: without title and search phrase."""
     listed: dict[str, Any] = {
         "name": tool.id, "description": tool.description, "inputSchema": brief_input(tool.input_schema)
     }  # fmt: skip
     if tool.output_schema:
         listed["outputSchema"] = brief_output(tool.output_schema)
-    return listed | {"annotations": tool.annotations}
+    return listed | {"annotations": {name: hint for name, hint in tool.annotations.items() if name != "title"}}
 
 
 def brief_input(schema: Schema) -> dict[str, Any]:
@@ -91,10 +93,12 @@ class _Telling:
         for key in ("minimum", "exclusiveMinimum"):
             if field.get(key):
                 told[key] = field[key]
-        about = "" if name in WELL_KNOWN else field.get("description", "")
+        about = "" if name in WELL_KNOWN else field.get("description", "").rstrip(".")
+        if "enum" in field and len(about) < PLAIN_CHARACTERS:
+            about = ""
         if self._is_deep(field):
             told.update(self._outline(field))
-            about = f"{about.rstrip('.')}: {self._kind(field)}".removeprefix(": ")
+            about = f"{about}: {self._kind(field)}".removeprefix(": ")
         elif told.get("type") == "array":
             told["items"] = _plain(_items(field))
         elif "anyOf" in field:

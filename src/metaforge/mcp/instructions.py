@@ -33,8 +33,9 @@ idempotency_key: sent again under it, it is not done again.\
 """
 _BRIEF = """\
 Arguments are listed in short: {a*, b: kind = default (about)} is what an object holds, * marks what is required; \
-overwrite replaces a file that has other content, picture also draws the result, project_id names another project \
-than the opened one, supersedes the node that is replaced.\
+output_path is the file to write, by default one in out/ or beside the input; overwrite replaces a file with other \
+content; picture also draws the result; project_id names another project than the opened one; supersedes is the node \
+that is replaced.\
 """
 _TOOL = re.compile(r"\b[a-z]+\.[a-z_]+\b")
 

@@ -46,29 +46,35 @@ class Profile:
 
 EVERYWHERE = (
     *_ids("health", "check"),
-    *_ids("project", "open get list"),
-    *_ids("session", "start log_event complete"),
-    *_ids("twin", "get_node find_by_property thread_for record_decision record_evidence constraint_violations"),
+    *_ids("project", "open list"),
+    *_ids("twin", "get_node record_decision record_evidence constraint_violations"),
 )
-"""What every kind of work needs: where am I, what is on record, and putting a result on record."""
+"""What every kind of work needs: where am I, what is asked for, and putting a result on record."""
+_RECORD = (
+    *_ids("project", "get"),
+    *_ids("session", "start log_event complete"),
+    *_ids("twin", "find_by_property thread_for"),
+)
+"""More of the design record, for profiles with room for it."""
 
 _CORE = Profile(
     "core",
     "The design record: projects, requirements, decisions, evidence, traceability.",
     (
+        *_RECORD,
         *_ids("project", "create update"),
         *_ids("constraint", "validate"),
-        *_ids("twin", "query_cypher record_claim record_constraint_set record_engineering_entity record_document"),
+        *_ids(
+            "twin",
+            "query_cypher record_claim record_constraint_set record_engineering_entity record_document trace_matrix",
+        ),
     ),
 )
 _MECHANICAL = Profile(
     "mechanical",
     "Parts and assemblies: CAD by dimensions, by script and in FreeCAD sessions, and a stress check.",
     (
-        *_ids(
-            "cadquery",
-            "create_parametric execute_script create_assembly generate_enclosure get_properties export_geometry",
-        ),
+        *_ids("cadquery", "create_parametric execute_script create_assembly get_properties export_geometry"),
         *_ids("calculix", "run_fea"),
         *_ids(
             "freecad",
@@ -83,6 +89,7 @@ _SIMULATION = Profile(
     "simulation",
     "Stress, vibration, heat and circuits, from part or netlist to evidence.",
     (
+        *_RECORD,
         *_ids("calculix", "run_fea run_thermal validate_mesh extract_results"),
         *_ids("cadquery", "create_parametric get_properties"),
         *_ids("freecad", "generate_mesh"),
@@ -92,10 +99,12 @@ _SIMULATION = Profile(
 )
 _ELECTRONICS = Profile(
     "electronics",
-    "Schematics, boards and circuits: checks, fabrication files, simulation, bought parts.",
+    "Schematics, boards and circuits: checks, fabrication files, simulation, bought parts, a box around it.",
     (
+        *_RECORD,
         *_ids("kicad", "run_erc run_drc export_bom export_netlist get_pin_mapping export_gerber render"),
         *_ids("spice", "run_simulation"),
+        *_ids("cadquery", "generate_enclosure"),
         *_ids("constraint", "validate"),
         *_ids("twin", "record_component_selection record_constraint_set stage_work_product_file"),
     ),
@@ -104,6 +113,7 @@ _ROBOTICS = Profile(
     "robotics",
     "Moving assemblies: parts, joints, masses and inertias.",
     (
+        *_RECORD,
         *_ids("cadquery", "create_parametric execute_script create_assembly get_properties export_geometry"),
         *_ids(
             "freecad",

@@ -240,8 +240,16 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**rest[0], **others} if len(rest) == 1 else {**others, "anyOf": rest}
 
 
+def _without_places(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say a list of so many alike as that: the kind once, and how many."""
+    places = schema.get("prefixItems")
+    if not places or any(place != places[0] for place in places) or schema.get("minItems") != schema.get("maxItems"):
+        return schema
+    return {**{key: value for key, value in schema.items() if key != "prefixItems"}, "items": places[0]}
+
+
 def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop what a model need not read: generated titles and null defaults."""
+    """Drop what a model need not read: generated titles and null defaults, the same place said several times."""
 
     def walk(node: Any, *, is_properties: bool = False) -> Any:
         if isinstance(node, list):
@@ -249,7 +257,7 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(node, dict):
             return node
         kept = {
-            key: walk(value, is_properties=key in ("properties", "$defs"))
+            key: walk(value, is_properties=not is_properties and key in ("properties", "$defs"))
             for key, value in node.items()
             if is_properties or key != "title" or not isinstance(value, str)
         }
@@ -257,7 +265,7 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
             return kept
         if kept.get("default", ...) is None:
             del kept["default"]
-        return _without_null(kept)
+        return _without_null(_without_places(kept))
 
     tidied: dict[str, Any] = walk(schema)
     return tidied

@@ -74,11 +74,11 @@ class Cone(_Parameters):
 
 
 class Bracket(_Parameters):
-    width_mm: Length = Field(description="base leg along x, outside")
+    width_mm: Length = Field(description="base leg, outside")
     length_mm: Length = Field(description="along y")
-    height_mm: Length = Field(description="wall along z, outside; it stands at -x")
+    height_mm: Length = Field(description="wall, outside")
     thickness_mm: Length = Field(description="of both legs")
-    fillet_radius_mm: LengthOrZero = Field(0, description="of the inner corner")
+    fillet_radius_mm: LengthOrZero = Field(0, description="inner corner")
     base_holes: list[Hole] = Field(default_factory=list)
     wall_holes: list[WallHole] = Field(default_factory=list)
 
@@ -96,12 +96,12 @@ class Plate(_Parameters):
 
 
 class Enclosure(_Parameters):
-    width_mm: Length = Field(description="along x, outside")
-    length_mm: Length = Field(description="along y, outside")
-    height_mm: Length = Field(description="along z, outside, lid included")
-    wall_mm: Length = Field(2, description="of walls, floor and lid")
-    corner_radius_mm: LengthOrZero = Field(0, description="of the upright outer edges")
-    lid: bool = Field(True, description="a lid as a second part, else open at the top")
+    width_mm: Length = Field(description="outside")
+    length_mm: Length = Field(description="outside")
+    height_mm: Length = Field(description="outside, with lid")
+    wall_mm: Length = Field(2, description="of all walls")
+    corner_radius_mm: LengthOrZero = Field(0, description="upright edges")
+    lid: bool = Field(True, description="as a second part, else open")
 
     synonyms: ClassVar[dict[str, str]] = {
         "depth": "length_mm", "wall_thickness": "wall_mm", "thickness": "wall_mm", "fillet_radius": "corner_radius_mm",

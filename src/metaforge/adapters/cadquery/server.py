@@ -73,16 +73,16 @@ class CadQueryServer(McpToolServer):
     ) -> Answer[ShapeResult]:
         """Make a solid from its dimensions in mm and write it as STEP.
 
-        Width is along x, length along y, height along z; the part is centred in x and y and stands on z = 0 (a
-        sphere is centred at the origin). A bracket is an L: base leg along x, wall at its -x end.
+        Width is along x, length along y, height along z; it is centred in x and y and stands on z = 0 (a sphere is
+        centred). A bracket is an L: base leg along x, wall at its -x end.
 
         Args:
             shape_type: Which shape.
-            parameters: Its dimensions in mm, by shape.
+            parameters: In mm, by shape.
             output_path: STEP file to write, such as out/bracket.step.
-            material: Name such as steel-316; adds the mass.
+            material: Such as steel-316; adds the mass.
             picture: Also draw it.
-            overwrite: Replace a file that exists with other content.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.create import create
 
@@ -110,7 +110,7 @@ class CadQueryServer(McpToolServer):
             operation: What to do.
             output_path: STEP file to write; default beside a.
             picture: Also draw it.
-            overwrite: Replace a file that exists with other content.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.boolean import combine
 
@@ -129,14 +129,14 @@ class CadQueryServer(McpToolServer):
         density_kg_m3: Positive | None = None,
         picture: bool = False,
     ) -> Answer[PropertiesResult]:
-        """Measure a STEP or BREP file in mm: volume, area, bounding box, mass, inertia, faces, parts, colours, unit.
+        """Measure a STEP or BREP file: volume, area, bounding box, mass, inertia, faces, parts, colours, unit.
 
-        Inertia is about the centre of mass. Faces carry centroid, normal and side, for placing loads.
+        Inertia is about the centre of mass. Faces carry centroid, normal and side, to place loads.
 
         Args:
             input_file: STEP or BREP file.
-            properties: Which ones; default all, the 24 largest faces.
-            material: Name such as steel-316, for the mass.
+            properties: Default all, with the 24 largest faces.
+            material: Such as steel-316, for the mass.
             density_kg_m3: Instead of a material.
             picture: Also draw it.
         """
@@ -164,9 +164,9 @@ class CadQueryServer(McpToolServer):
             input_file: STEP or BREP file.
             output_format: Format to write.
             output_path: File to write; default beside the input.
-            tolerance_mm: Largest distance of triangles from the true face.
-            angular_tolerance_deg: Largest angle between neighbouring triangles.
-            overwrite: Replace a file that exists with other content.
+            tolerance_mm: Of triangles from the face.
+            angular_tolerance_deg: Between neighbouring triangles.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.export import export
 
@@ -190,17 +190,17 @@ class CadQueryServer(McpToolServer):
     ) -> Answer[ScriptResult]:
         """Run a CadQuery (Python) script and write the part it leaves in `result`, or shows with show_object, as STEP.
 
-        `cq` is imported. The script runs boxed, with the workspace as current directory, read-only; fillets and
-        chamfers are guarded. An Assembly keeps names and colours.
+        `cq` is imported. It runs boxed in the workspace, read-only; fillets and chamfers are guarded. An Assembly
+        keeps names and colours.
 
         Args:
             script: Python source; lengths in mm.
             output_path: STEP file to write; default out/script-<digest>.step.
-            compare_to: Earlier revision to give deltas against; default what lies at output_path.
-            timeout_seconds: Longest it may run; default 60.
+            compare_to: Earlier revision, for deltas; default what lies at output_path.
+            timeout_seconds: Default 60.
             timeout: Same as timeout_seconds.
             picture: Also draw it.
-            overwrite: Replace a file that exists with other content.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.script import execute
 
@@ -222,15 +222,15 @@ class CadQueryServer(McpToolServer):
     ) -> Answer[AssemblyResult]:
         """Place parts from STEP files, solve constraints between them, and check every pair for interference.
 
-        The first part named in a constraint stays where it is unless another is fixed. Constraints that cannot be
-        met are an error with what is left of each.
+        The first part named in a constraint stays unless another is fixed. Constraints that cannot be met are an
+        error with what is left of each.
 
         Args:
-            parts: Named parts with file, placement and colour.
-            constraints: Between features of the parts.
+            parts: What to place.
+            constraints: Between features.
             output_path: STEP file to write; default out/assembly-<digest>.step.
             picture: Also draw it.
-            overwrite: Replace a file that exists with other content.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.assembly import assemble
 
@@ -268,27 +268,26 @@ class CadQueryServer(McpToolServer):
     ) -> Answer[EnclosureResult]:
         """Make a box with lid around a circuit board: screw bosses under its holes, openings for its connectors.
 
-        Board length is along x, width along y. Holes and cutouts are in board coordinates, from its -x -y corner.
-        The names without _mm mean the same in mm.
+        Holes and cutouts are in board coordinates, from its -x -y corner. Names without _mm mean the same.
 
         Args:
-            pcb_length_mm: Board along x; required.
-            pcb_width_mm: Board along y; required.
+            pcb_length_mm: Along x; required.
+            pcb_width_mm: Along y; required.
             pcb_thickness_mm: Default 1.6.
-            component_max_height_mm: Tallest part above the board; default 15.
+            component_max_height_mm: Above the board; default 15.
             connector_cutouts: Openings in the walls.
-            mounting_holes: Holes of the board that get a boss.
-            wall_thickness_mm: Of walls, floor and lid; default 2.
-            clearance_mm: Gap around the board.
-            standoff_height_mm: Boss height under the board.
-            boss_hole_diameter_mm: For the screw, to the floor.
-            corner_radius_mm: Of the upright outer edges.
+            mounting_holes: Of the board; each gets a boss.
+            wall_thickness_mm: Default 2.
+            clearance_mm: Around the board.
+            standoff_height_mm: Of the bosses.
+            boss_hole_diameter_mm: For the screw.
+            corner_radius_mm: Of upright edges.
             lid: Whether to make one.
-            lid_lip_mm: How far it reaches into the body.
-            material: Name such as abs; adds the mass.
+            lid_lip_mm: Into the body.
+            material: Such as abs; adds the mass.
             output_path: STEP file to write; default out/enclosure-<digest>.step.
             picture: Also draw it.
-            overwrite: Replace a file that exists with other content.
+            overwrite: Replace a file with other content.
         """
         from metaforge.adapters.cadquery.enclosure import Board, Casing, enclose
 

@@ -9,15 +9,15 @@ from metaforge.engineering.materials import Material, find_material, with_overri
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Positive = Annotated[float, Field(gt=0)]
-NodeSet = Annotated[str, Field(description="node set of the mesh, instead of a face")]
+NodeSet = Annotated[str, Field(description="instead of face")]
 
 
 class MaterialChoice(BaseModel):
-    """Name, numbers, or a name with some numbers replaced."""
+    """Name, numbers, or both."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str | None, Field(description="such as steel-316, aluminium-6061-t6, abs")] = None
+    name: Annotated[str | None, Field(description="such as aluminium-6061-t6")] = None
     youngs_modulus_mpa: Positive | None = None
     poissons_ratio: Annotated[float, Field(ge=0, lt=0.5)] | None = None
     density_kg_m3: Positive | None = None
@@ -54,14 +54,14 @@ class Place(BaseModel):
 
 
 class Support(Place):
-    """A held face."""
+    """A held place."""
 
     directions: Annotated[list[Literal["x", "y", "z"]] | None, Field(description="held; default all")] = None
     displacement_mm: Annotated[
         dict[Literal["x", "y", "z"], float] | None,
-        Field(description='prescribed, such as {"z": 0.1}; other directions stay free'),
+        Field(description='{"z": 0.1}: prescribed, others free'),
     ] = None
-    within_box_mm: Annotated[Box | None, Field(description="only nodes of the face inside this box")] = None
+    within_box_mm: Annotated[Box | None, Field(description="only nodes of the face in it")] = None
 
     @model_validator(mode="after")
     def _placed(self) -> "Support":
@@ -73,12 +73,12 @@ class Support(Place):
 
 
 class HeatLoad(Place):
-    """A temperature or heat on a face or node set."""
+    """One quantity on a face or node set."""
 
     temperature_c: float | None = None
-    power_w: Annotated[float | None, Field(description="heat put in, spread evenly")] = None
+    power_w: Annotated[float | None, Field(description="in all")] = None
     heat_flux_w_m2: Annotated[float | None, Field(description="into the face")] = None
-    film_w_m2k: Annotated[Positive | None, Field(description="convection coefficient, with ambient_c")] = None
+    film_w_m2k: Annotated[Positive | None, Field(description="convection, with ambient_c")] = None
     ambient_c: float | None = None
 
     def given(self) -> list[str]:
@@ -102,12 +102,12 @@ class HeatLoad(Place):
 
 
 class Load(HeatLoad):
-    """One load. In a static analysis temperature_c is of the whole part, without a face."""
+    """One quantity. In a static analysis temperature_c is of the whole part, without a face."""
 
-    force_n: Annotated[Vector | None, Field(description="total, x y z, spread evenly")] = None
-    pressure_mpa: Annotated[float | None, Field(description="positive presses on the face")] = None
-    acceleration_m_s2: Annotated[Vector | None, Field(description="of the whole part; gravity is [0, 0, -9.81]")] = None
-    reference_temperature_c: Annotated[float, Field(description="free of thermal stress")] = 20.0
+    force_n: Annotated[Vector | None, Field(description="in all, x y z")] = None
+    pressure_mpa: Annotated[float | None, Field(description="positive presses")] = None
+    acceleration_m_s2: Annotated[Vector | None, Field(description="of the whole part: [0, 0, -9.81]")] = None
+    reference_temperature_c: Annotated[float, Field(description="stress-free")] = 20.0
 
 
 _QUANTITIES = (

@@ -75,25 +75,24 @@ class CalculixServer(McpToolServer):
     ) -> Answer[FeaAnswer]:
         """Compute stresses, natural frequencies, buckling loads or temperatures with CalculiX.
 
-        Takes a STEP part (meshed with quadratic tetrahedra), an .inp mesh with sets, or a complete .inp deck that has
-        its own *STEP. Checks units, restraint and elements before the solve, reactions against loads after it.
-        mm, N, MPa, kg/m3, deg C; axes as in the input file.
+        Takes a STEP part (meshed with quadratic tetrahedra), an .inp mesh with sets, or an .inp deck with its own
+        *STEP. Checks units, restraint and elements before the solve, reactions after it. Axes as in the file.
 
         Args:
-            analysis_type: what to compute; for a deck, what its step computes.
-            load_case: a label; part of the result file's name.
-            step_file: .step part.
+            analysis_type: of a deck, that of its step.
+            load_case: label; part of the result file's name.
+            step_file: the part.
             mesh_file: .inp mesh or deck.
-            material: name such as steel-316, or numbers.
-            materials: by solid or element set, for parts of several materials.
-            supports: held faces, such as [{"face": "bottom"}].
+            material: such as steel-316, or numbers.
+            materials: by solid or element set.
+            supports: such as [{"face": "bottom"}].
             loads: such as [{"face": "top", "force_n": [0, 0, -1000]}].
-            fixed_node_set: node set held in x, y, z.
-            load_node_set: node set that carries load_force_n.
-            load_force_n: total force on load_node_set.
-            element_size_mm: edge length for a STEP file; default min(part / 10, wall / 2).
-            num_modes: natural frequencies or buckling factors wanted.
-            mesh_convergence: solve a coarser mesh too and compare (STEP, static).
+            fixed_node_set: held in x, y, z.
+            load_node_set: carries load_force_n.
+            load_force_n: in all, x y z.
+            element_size_mm: of a STEP part; default min(part / 10, wall / 2).
+            num_modes: frequencies or buckling factors.
+            mesh_convergence: compare with a coarser mesh (STEP, static).
             picture: draw the result as PNG.
             output_path: .frd file; deck and picture get the same name.
             overwrite: replace existing result files.
@@ -158,25 +157,25 @@ class CalculixServer(McpToolServer):
     ) -> Answer[ThermalAnswer]:
         """Compute temperatures in a part by heat conduction with CalculiX, steady or over time.
 
-        Takes a STEP part or an .inp mesh; a deck with its own *STEP belongs to run_fea. Heat in is held against heat
-        out after a steady solve. W, W/(m K), deg C, mm, s.
+        Takes a STEP part or an .inp mesh; a deck with its own *STEP belongs to run_fea. Checks heat in against heat
+        out.
 
         Args:
-            step_file: .step part.
+            step_file: the part.
             mesh_file: .inp mesh with node sets or surfaces.
-            material: name or numbers (thermal_conductivity_w_mk; density and specific heat for a transient).
+            material: such as steel-316, or numbers: conductivity; for a transient density and specific heat too.
             materials: by solid or element set.
-            loads: temperature_c, power_w, heat_flux_w_m2 or film_w_m2k with ambient_c, each on a face.
-            heat_source_node_set: node set that takes power_dissipation_w.
-            power_dissipation_w: heat put in.
-            sink_node_set: node set held at sink_temp_c.
-            sink_temp_c: temperature of the sink.
+            loads: such as [{"face": "top", "power_w": 5}, {"face": "bottom", "temperature_c": 20}].
+            heat_source_node_set: takes power_dissipation_w.
+            power_dissipation_w: in all.
+            sink_node_set: held at sink_temp_c.
+            sink_temp_c: of the sink.
             analysis_mode: steady state, or over time.
             duration_seconds: of a transient.
-            time_step_seconds: fixed step; default duration / 50.
-            initial_temperature_c: of the whole part, for a transient.
-            element_size_mm: edge length for a STEP file.
-            boundary_conditions: older form of loads, by face or node set: {"top": {"temperature_c": 20}}.
+            time_step_seconds: default duration / 50.
+            initial_temperature_c: of a transient.
+            element_size_mm: of a STEP part.
+            boundary_conditions: older form of loads: {"top": {"temperature_c": 20}}.
             picture: draw the temperatures as PNG.
             output_path: .frd file; deck and picture get the same name.
             overwrite: replace existing result files.

@@ -69,11 +69,11 @@ class Decisions(ToolGroup):
         Args:
             title: What was decided.
             rationale: Why; kept whole.
-            alternatives: What was rejected, and why.
-            parent_refs: Node ids or item refs it follows from.
-            evidence_refs: Node ids of evidence it cites.
-            relation: How it follows from its parents.
-            depends_on: KEY, KEY@n or KEY#requirement it rests on; becomes suspect when one is revised.
+            alternatives: What was rejected.
+            parent_refs: What it follows from.
+            evidence_refs: Evidence it cites.
+            relation: To its parents.
+            depends_on: KEY, KEY@n, KEY#requirement it rests on: suspect once one is revised.
             supersedes: Node id of the decision it replaces.
             project_id: Another project than the opened one.
             session_id: Work session it was made in.

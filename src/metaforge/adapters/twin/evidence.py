@@ -60,13 +60,13 @@ class EvidenceTools(ToolGroup):
         Args:
             evidence_type: How it was obtained.
             result: Figures with units in their names, such as max_von_mises_mpa.
-            call_ids: Calls that produced it; inputs, programs and versions are taken from their records.
-            producer: Tool and version, where no call is cited.
-            inputs: What went in, such as loads and supports.
-            statement: What it shows, in a sentence.
-            supports: Requirements (KEY#name), claims or entities it speaks for.
+            call_ids: Calls that made it: their records give inputs and versions.
+            producer: Where no call is cited.
+            inputs: Such as loads and supports.
+            statement: What it shows.
+            supports: KEY#requirement, claim or entity it speaks for.
             contradicts: Those it speaks against.
-            valid_against: Revisions it was made with; a bare KEY is pinned to the current one.
+            valid_against: Revisions it was made with; a bare KEY means the current one.
             supersedes: Node id of evidence it replaces.
             project_id: Another project than the opened one.
             session_id: Work session it was made in.

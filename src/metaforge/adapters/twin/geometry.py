@@ -52,15 +52,15 @@ class Geometry(ToolGroup):
 
         Args:
             name: The same name is the same item.
-            file_path: STEP file in the workspace, as cadquery tools return it.
+            file_path: STEP file, as CAD tools return it.
             session_id: CAD session that exported it, with obj_id.
             obj_id: Exported object of that session.
-            step_base64: The file itself; only where there is no other way.
-            format: Default by file name, else step.
+            step_base64: The file itself, if there is no other way.
+            format: By default that of the file.
             domain: Such as mechanical.
             script_source: Script that made it.
-            parameters: Parameters that made it.
-            properties: What is known beside its shape; material or density_kg_m3 give the mass.
+            parameters: Of the script or tool.
+            properties: Known beside its shape; material or density_kg_m3 give the mass.
             source_tool: Tool that made it.
             depends_on: KEY, KEY@n, KEY#requirement it was designed to.
             item_key: Item to revise: KEY, or KEY@n to assert its head.

@@ -105,10 +105,10 @@ class Reading(ToolGroup):
         """Find current nodes of a kind in which a property has exactly this value.
 
         Args:
-            node_type: Kind, such as cad_model, constraint_set, design_decision, evidence.
-            property: name, status, author, item_key, or a property of the content; dots lead inside.
+            node_type: Such as cad_model, constraint_set, design_decision, evidence.
+            property: name, status, author, item_key, or one of the content; dots lead inside.
             value: Text, number or boolean.
-            limit: At most this many.
+            limit: At most so many.
             project_id: Another project than the opened one.
         """
         found = await self.services.read(

@@ -127,8 +127,8 @@ class Tracing(ToolGroup):
         Args:
             node_id: Node id, KEY or KEY@n.
             depth: How many links far.
-            edge_types: Only links of these types, such as depends_on, valid_against.
-            direction: Outgoing to what it rests on, incoming to what rests on it.
+            edge_types: Only these, such as depends_on.
+            direction: outgoing leads to what it rests on.
             project_id: When several projects have the key.
         """
         thread = await self.services.read(
