@@ -10,6 +10,7 @@ from doc_blocks import ROOT, Stage, blocks_of, run_page
 from write_docs import PAGES, RUN_PAGES
 
 SHIMS = Path(__file__).parent / "shims"
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 AGENTS = Path(os.environ.get("METAFORGE_NPM_CACHE", "~/.cache/metaforge-npm")).expanduser() / "node_modules" / ".bin"
 
 
@@ -33,7 +34,7 @@ def test_generated_pages_are_fresh(path):
 
 
 def every_page() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")), *EXAMPLES]
 
 
 def test_blocks_stand_only_in_pages_that_are_run():
@@ -50,6 +51,34 @@ def test_links_between_pages_lead_somewhere():
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_every_page_is_reached_from_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md" or not page.is_file():
+            continue
+        reached.add(page)
+        waiting += [
+            (page.parent / target).resolve() for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+        ]
+    assert sorted(str(page.relative_to(ROOT)) for page in {*every_page()} - reached) == []
+
+
+def test_links_to_a_heading_find_it():
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}#{heading}"
+        for page in every_page()
+        for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+        if heading not in headings_of(page.parent / target if target else page)
+    ]
+    assert broken == []
+
+
+def headings_of(page: Path) -> set[str]:
+    lines = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
 def test_the_recorded_checks_are_those_that_make_test_runs():
