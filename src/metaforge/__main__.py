@@ -9,8 +9,7 @@ def main() -> None:
         from metaforge.mcp.__main__ import main as serve
 
         sys.argv[:2] = ["metaforge mcp"]
-        serve()
-        return
+        sys.exit(serve())
     from metaforge.cli.commands import app
     from metaforge.core.errors import MetaForgeError
 

@@ -376,11 +376,14 @@ class App:
             sandbox=describe(self.settings),
             problems=[problem for problem in problems if problem],
         )
+        if profile := client.profile or self.settings.profile:
+            served = len(self.listed_tools(profile))
+            report["profile"] = {"active": profile, "served_tool_count": served, "available": list(PROFILES)}
         return report | {"workspace": str(self.workspace), "home": str(self.home)}
 
     async def _health_of_invocation(self, invocation: Invocation) -> dict[str, Any]:
         caller = invocation.caller
-        return await self.health(ClientInfo(caller.client_name, caller.client_version))
+        return await self.health(ClientInfo(caller.client_name, caller.client_version, profile=caller.profile))
 
     def request_state_key(self) -> bytes:
         from metaforge.store.secret import kept_secret

@@ -2,7 +2,7 @@
 
 from metaforge.calls.call import Call, Proceed, replace
 from metaforge.core.errors import ToolUnavailable
-from metaforge.registry.profiles import refuse_outside
+from metaforge.registry.profiles import PROFILES, refuse_outside
 from metaforge.registry.registry import ToolRegistry
 from metaforge.tools.context import Outcome
 from metaforge.tools.effect import Effect
@@ -15,10 +15,11 @@ class Resolve:
         self.registry = registry
 
     async def __call__(self, call: Call, proceed: Proceed) -> Outcome:
-        tool = self.registry.find(call.tool_id)
+        profile = call.caller.profile
+        tool = self.registry.find(call.tool_id, PROFILES[profile].tools if profile else None)
         call.notes["tool"] = tool
-        if call.caller.profile:
-            refuse_outside(tool.id, call.caller.profile)
+        if profile:
+            refuse_outside(tool.id, profile)
         if tool.needs and (told := self.registry.unavailable_reason(tool.id)):
             reason, install = told
             raise ToolUnavailable(

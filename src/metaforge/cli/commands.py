@@ -129,7 +129,7 @@ def mcp(arguments: Annotated[list[str] | None, typer.Argument(show_default=False
     from metaforge.mcp.__main__ import main
 
     sys.argv[:] = ["metaforge mcp", *(arguments or [])]
-    main()
+    raise typer.Exit(main())
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """`ToolRegistry`: the catalogue of tools, where each comes from and whether it can run here."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterator
+from collections.abc import Awaitable, Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -176,8 +176,12 @@ class ToolRegistry:
         """Return whether a loaded adapter has a tool of this exact id, whether or not it can run here."""
         return tool_id in self._tools or tool_id in self._quarantine
 
-    def find(self, name: str) -> Tool:
+    def find(self, name: str, served: Collection[str] | None = None) -> Tool:
         """Return the tool that a caller's name means.
+
+        Args:
+            name: an id, or one that was meant to be.
+            served: ids that an error may name; None for all.
 
         Raises:
             UnknownTool: nothing answers to it, or two do; the closest are named.
@@ -199,7 +203,7 @@ class ToolRegistry:
             )  # fmt: skip
         if not matches and (dropped := self._dropped_of(name)) is not None:
             raise dropped
-        raise self.unknown(name, matches)
+        raise self.unknown(name, matches, served)
 
     def _dropped_of(self, name: str) -> ToolUnavailable | None:
         """Return the error for a tool of an adapter that could not be registered: it may well exist."""
@@ -220,15 +224,18 @@ class ToolRegistry:
             tool_id=name, reason=reason, install=install,
         )  # fmt: skip
 
-    def unknown(self, name: str, matches: list[str] | None = None) -> UnknownTool:
+    def unknown(
+        self, name: str, matches: list[str] | None = None, served: Collection[str] | None = None
+    ) -> UnknownTool:
         """Return the error for a name nothing answers to."""
+        names = self.names if served is None else NameIndex(each for each in self._tools if each in served)
         if matches:
             text = f"Tool name {name} is ambiguous: it may mean {' or '.join(matches)}. Use the exact id"
             closest = matches
         else:
-            closest = self.names.closest(name)
+            closest = names.closest(name)
             text = f"Tool not found: {name}" + (f". Did you mean: {', '.join(closest)}" if closest else "")
-        return UnknownTool(text, tool_id=name, did_you_mean=closest, tool_count=len(self._tools))
+        return UnknownTool(text, tool_id=name, did_you_mean=closest, tool_count=len(names))
 
     @property
     def names(self) -> NameIndex:
