@@ -33,17 +33,17 @@ class KgliteEngine:
         later: list[tuple[str, type]] = []
         columns = _titled(nodes.columns)
         for name, column in columns.items():
-            kinds = _kinds(column)
+            kinds, has_gaps = _kinds(column)
             if kinds:
-                first.add(name, column if len(kinds) == 1 else _only(column, kinds[0]), kinds[0])
-                kinds = kinds[1:]
-            later += [(name, kind) for kind in kinds]
+                several = len(kinds) > 1
+                first.add(name, _only(column, kinds[0]) if several else column, kinds[0], has_gaps=has_gaps or several)
+            later += [(name, kind) for kind in kinds[1:]]
         self._load(nodes.label, first)
         for name, kind in later:
             places = [place for place, value in enumerate(columns[name]) if type(value) is kind]
             some = _Frame()
-            some.add("id", [columns["id"][place] for place in places], str)
-            some.add(name, [columns[name][place] for place in places], kind)
+            some.add("id", [columns["id"][place] for place in places], str, has_gaps=False)
+            some.add(name, [columns[name][place] for place in places], kind, has_gaps=False)
             self._load(nodes.label, some)
         self.set_properties(dict.fromkeys(nodes.seldom, nodes.label), nodes.seldom)
 
@@ -83,7 +83,7 @@ class KgliteEngine:
         kinds = {name: _kinds(column) for name, column in edges.columns.items()}
         slow = {
             place
-            for name, several in kinds.items()
+            for name, (several, _) in kinds.items()
             if len(several) > 1
             for place, value in enumerate(edges.columns[name])
             if value is not None and type(value) is not several[0]
@@ -95,11 +95,12 @@ class KgliteEngine:
             return rest
         frame = _Frame()
         source, target = _free("source", edges.columns), _free("target", edges.columns)
-        frame.add(source, edges.source_ids, str)
-        frame.add(target, edges.target_ids, str)
+        frame.add(source, edges.source_ids, str, has_gaps=False)
+        frame.add(target, edges.target_ids, str, has_gaps=False)
         for name, column in edges.columns.items():
-            if kinds[name]:
-                frame.add(name, column, kinds[name][0])
+            some, has_gaps = kinds[name]
+            if some:
+                frame.add(name, column, some[0], has_gaps=has_gaps)
         start, type_, end = edges.ends
         report = self._graph.add_relationships(
             frame, type_, start, source, end, target, column_types=frame.column_types
@@ -171,10 +172,12 @@ class _Frame:
         """What each column holds: the loader need not guess, and reads no text as anything else."""
         self.attrs: dict[str, Any] = {}
         self._columns: dict[str, Column] = {}
+        self._gaps: dict[str, bool] = {}
 
-    def add(self, name: str, column: Column, kind: type) -> None:
-        """Add a column whose values are all of one type, or None."""
+    def add(self, name: str, column: Column, kind: type, *, has_gaps: bool) -> None:
+        """Add a column whose values are all of one type, or None where it has gaps."""
         self._columns[name] = column
+        self._gaps[name] = has_gaps
         self.column_types[name] = _COLUMN_TYPES[kind]
 
     @property
@@ -189,7 +192,7 @@ class _Frame:
         return len(next(iter(self._columns.values())))
 
     def __getitem__(self, name: str) -> "_Series":
-        return _Series(name, self._columns[name])
+        return _Series(name, self._columns[name], self._gaps[name])
 
     def copy(self, *_: Any, **__: Any) -> "_Frame":
         return self
@@ -203,23 +206,25 @@ class _Series:
 
     dtype = "object"
 
-    def __init__(self, name: str, values: Column) -> None:
+    def __init__(self, name: str, values: Column, has_gaps: bool) -> None:
         self.name = name
         self.index = range(len(values))
         self.attrs: dict[str, Any] = {}
         self._values = values
+        self._has_gaps = has_gaps
 
     def __len__(self) -> int:
         return len(self._values)
 
     def isna(self) -> "_Series":
         values = self._values
-        gaps = [value is None for value in values] if None in values else [False] * len(values)
-        return _Series(self.name, gaps)
+        gaps = [value is None for value in values] if self._has_gaps else [False] * len(values)
+        return _Series(self.name, gaps, has_gaps=False)
 
     def dropna(self) -> "_Series":
         values = self._values
-        return _Series(self.name, [value for value in values if value is not None] if None in values else values)
+        there = [value for value in values if value is not None] if self._has_gaps else values
+        return _Series(self.name, there, has_gaps=False)
 
     def tolist(self) -> list[Any]:
         return list(self._values)
@@ -233,13 +238,15 @@ def _titled(columns: Mapping[str, Column]) -> dict[str, Column]:
     return {**columns, "title": titles}
 
 
-def _kinds(column: Column) -> list[type]:
-    """Return the types of a column's values, the most frequent one first."""
-    kinds = set(map(type, column)) - {type(None)}
+def _kinds(column: Column) -> tuple[list[type], bool]:
+    """Return the types of a column's values, the most frequent one first, and whether it has gaps."""
+    every = set(map(type, column))
+    kinds = every - {type(None)}
+    has_gaps = len(kinds) < len(every)
     if len(kinds) < 2:
-        return list(kinds)
+        return list(kinds), has_gaps
     counts = Counter(map(type, column))
-    return sorted(kinds, key=lambda kind: (-counts[kind], kind.__name__))
+    return sorted(kinds, key=lambda kind: (-counts[kind], kind.__name__)), has_gaps
 
 
 def _only(column: Column, kind: type) -> Column:

@@ -43,7 +43,7 @@ PROPERTIES = frozenset(
 _NOBODY = ("", "")
 
 Row = Sequence[Any]
-_Key = TypeVar("_Key")
+_Any = TypeVar("_Any")
 
 
 class Projection:
@@ -87,13 +87,13 @@ class Projection:
         waiting, self._structure = self._structure, {REVISION_OF: [], SUPERSEDES: []}
         heads, self._heads = self._heads, {}
         there = self.label_of
-        for type, pairs in ((HEAD, heads.items()), *waiting.items()):
-            groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-            for pair in pairs:
-                source, target = pair
-                if source in there and target in there:
-                    groups[there[source], there[target]].append(pair)
-            for (source, target), some in groups.items():
+        for type, pairs in ((HEAD, list(heads.items())), *waiting.items()):
+            if not pairs:
+                continue
+            starts, ends = zip(*pairs, strict=True)
+            for (source, target), some in _grouped((map(there.get, starts), map(there.get, ends)), pairs):
+                if source is None or target is None:
+                    continue
                 sources, targets = zip(*some, strict=True)
                 self.engine.add_edges(EdgeTable(Ends(source, type, target), sources, targets))
                 self.types.add(type)
@@ -140,7 +140,7 @@ class Projection:
 
     def _put_nodes(self, nodes: Collection[Row]) -> None:
         for rows in self._new_and_known(_latest(nodes)):
-            for kind, alike in _grouped([row[1] for row in rows], rows):
+            for (kind,), alike in _grouped(([row[1] for row in rows],), rows):
                 self._give(self._table(kind, alike))
 
     def _new_and_known(self, rows: list[Row]) -> tuple[list[Row], list[Row]]:
@@ -217,9 +217,7 @@ class Projection:
         there = self.label_of
         latest = _latest(links)
         ids, types, sources, targets, *_ = zip(*latest, strict=True)
-        alike = zip(
-            map(self._links.__contains__, ids), map(there.get, sources), types, map(there.get, targets), strict=True
-        )
+        alike = (map(self._links.__contains__, ids), map(there.get, sources), types, map(there.get, targets))
         for (known, source, type, target), rows in _grouped(alike, latest):
             if source is None or target is None:
                 continue
@@ -263,14 +261,19 @@ def _latest(rows: Collection[Row]) -> list[Row]:
     return list({row[0]: row for row in rows}.values())
 
 
-def _grouped(keys: Iterable[_Key], rows: list[Row]) -> Iterator[tuple[_Key, list[Row]]]:
-    """Yield rows with equal keys together, in the order in which keys come first."""
-    each = list(keys)
-    if len(set(each)) == 1:
-        yield each[0], rows
+def _grouped(keys: Sequence[Iterable[Any]], rows: list[_Any]) -> Iterator[tuple[tuple[Any, ...], list[_Any]]]:
+    """Yield rows with equal keys together, in the order in which keys come first.
+
+    Args:
+        keys: columns, one value a row each.
+        rows: at least one, unless all columns are empty.
+    """
+    columns = [list(column) for column in keys]
+    if all(len(set(column)) == 1 for column in columns):
+        yield tuple(column[0] for column in columns), rows
         return
-    groups: dict[_Key, list[Row]] = defaultdict(list)
-    for key, row in zip(each, rows, strict=True):
+    groups: dict[tuple[Any, ...], list[_Any]] = defaultdict(list)
+    for key, row in zip(zip(*columns, strict=True), rows, strict=True):
         groups[key].append(row)
     yield from groups.items()
 
