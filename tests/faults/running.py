@@ -92,6 +92,9 @@ class Server:
             self.process.send_signal(signal.SIGKILL)
         await self.process.wait()
 
+    async def release(self) -> None:
+        """Let go of what this side holds."""
+
     async def close(self) -> None:
         if self.process.returncode is None:
             self.process.terminate()
@@ -288,10 +291,13 @@ class HttpServer(Server):
         return session
 
     async def close(self) -> None:
+        await self.release()
+        await super().close()
+
+    async def release(self) -> None:
         for session in self.sessions:
             await session.http.aclose()
         await self.http.aclose()
-        await super().close()
 
 
 class HttpSession(Session):
@@ -347,6 +353,8 @@ async def running(transport: str, place: Place) -> AsyncIterator[Server]:
     except BaseException:
         await server.kill()
         raise
+    finally:
+        await server.release()
     if server.process.returncode is None:
         left = server.descendants()
         await server.close()
