@@ -1,4 +1,4 @@
-"""“Open a FreeCAD session, sketch the bracket, pad it, fillet it ... run FEA on it”, over the official Python client."""
+"""“Open a FreeCAD session, sketch the bracket, pad it, fillet it ... run FEA on it”, over the official client."""
 
 import sys
 from collections.abc import AsyncIterator

@@ -258,7 +258,9 @@ def _check_stored(live: SolidFacts, stored: SolidFacts, path: str) -> None:
 
 def _stored(facts: SolidFacts, centre: list[float] | None) -> dict[str, Any]:
     told = measured(facts)
-    stored: dict[str, Any] = {name: told[name] for name in ("volume_mm3", "surface_area_mm2", "bounding_box_mm") if name in told}
+    stored: dict[str, Any] = {
+        name: told[name] for name in ("volume_mm3", "surface_area_mm2", "bounding_box_mm") if name in told
+    }
     if centre is not None:
         stored["center_of_mass_mm"] = vector(centre)
     return stored

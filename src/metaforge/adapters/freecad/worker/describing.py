@@ -3,8 +3,7 @@
 from typing import Any
 
 from .document import Document
-from .edits import facts_at
-from .measuring import describe_edges, describe_faces, facts_of, is_container, placement_of, shape_of
+from .measuring import describe_edges, describe_faces, facts_at, is_container, placement_of, shape_of
 
 
 def describe_session(document: Document, given: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def describe_model(document: Document, given: dict[str, Any]) -> dict[str, Any]:
     thing = document.find(given["obj_id"])
     shape = shape_of(thing)
     return {
-        "obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId, "facts": facts_of(shape),
+        "obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId, "facts": facts_at(document, thing),
         "placement": placement_of(thing.getGlobalPlacement()),
         "faces": describe_faces(shape, given["limit"]), "edges": describe_edges(shape, given["limit"]),
         "expressions": [list(each) for each in getattr(thing, "ExpressionEngine", [])],

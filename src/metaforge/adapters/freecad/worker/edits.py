@@ -3,8 +3,7 @@
 from typing import Any
 
 from .document import Document
-from .measuring import facts_of, is_container, shape_of
-from .refusals import Refusal
+from .measuring import facts_at
 
 
 class Edit:
@@ -43,19 +42,3 @@ class Edit:
             told["after"] = facts_at(self.document, self.measured)
         told["before"] = self._before
         return told
-
-
-def facts_at(document: Document, thing: Any) -> dict[str, Any] | None:
-    try:
-        shape = shape_of(thing)
-    except Refusal:
-        return None
-    if is_container(thing):
-        return facts_of(shape)
-    # The facts are kept with the shape itself, so that its memory cannot become another one's meanwhile.
-    kept = document.known_facts.get(thing.Name)
-    if kept is not None and kept[0].isSame(shape):
-        return kept[1]
-    facts = facts_of(shape)
-    document.known_facts[thing.Name] = (shape, facts)
-    return facts

@@ -10,18 +10,17 @@ from typing import Any
 
 from .document import HIDDEN, Document
 from .edits import Edit
-from .measuring import centre_of, children, facts_of, is_container, leaves, shape_of
+from .measuring import centre_of, children, facts_at, facts_of, is_container, leaves, shape_of
 from .refusals import Refusal
 
 
 def export_step(document: Document, given: dict[str, Any]) -> dict[str, Any]:
-    """Write an object as STEP with every placement baked into the geometry, and measure what was written."""
+    """Write an object as STEP with every placement baked into the geometry."""
     thing = document.find(given["obj_id"])
-    live = facts_of(shape_of(thing))
-    baked, parts = _write(document, thing, given["path"])
+    live = facts_at(document, thing) or facts_of(shape_of(thing))
+    moved, parts = _write(document, thing, given["path"])
     return {
-        "obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId, "live": live, "baked": baked, "parts": parts,
-        "stored": measure_file(document, {"path": given["path"]}),
+        "obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId, "live": live, "baked": moved, "parts": parts,
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from .document import CONTAINERS, HIDDEN, Document
 from .refusals import Refusal
 
+TIGHT_MM = 1e-6
 SIDES = {"right": (0, 1), "left": (0, -1), "back": (1, 1), "front": (1, -1), "top": (2, 1), "bottom": (2, -1)}
 
 
@@ -60,10 +61,13 @@ def user_of(thing: Any) -> Any | None:
 
 
 def _placed(thing: Any) -> Any | None:
+    import Part
+
     shape = getattr(thing, "Shape", None)
     if shape is None or shape.isNull() or thing.isDerivedFrom("Sketcher::SketchObject"):
         return None
-    placed = shape.copy()
+    # A handle of its own, not a copy: the geometry is shared, and stays recognisable as the same.
+    placed = Part.Shape(shape)
     placed.Placement = thing.getGlobalPlacement()
     return placed
 
@@ -72,8 +76,6 @@ def facts_of(shape: Any) -> dict[str, Any]:
     """Return what is measured of a shape; mm, mm2, mm3."""
     solids = shape.Solids
     volume = sum(solid.Volume for solid in solids)
-    # An empty compound has no box, and FreeCAD fails when it is asked for one.
-    box = shape.optimalBoundingBox(False) if shape.Vertexes or shape.Edges else None
     return {
         "volume": volume,
         "area": shape.Area,
@@ -82,13 +84,59 @@ def facts_of(shape: Any) -> dict[str, Any]:
         "faces": len(shape.Faces),
         "edges": len(shape.Edges),
         "valid": shape.isValid(),
-        "bounds": None if box is None else [box.XMin, box.YMin, box.ZMin, box.XMax, box.YMax, box.ZMax],
+        "bounds": bounds_of(shape),
     }
+
+
+def bounds_of(shape: Any) -> list[float] | None:
+    """Return the smallest box around a shape: xmin, ymin, zmin, xmax, ymax, zmax; None for an empty shape.
+
+    The quick box may be too large, and the exact one takes seconds on a part with many blends. So the quick one is held
+    to points that surely belong to the shape; only where these do not reach it the exact one is computed.
+    """
+    points = [vertex.Point for vertex in shape.Vertexes]
+    if not points:
+        return None
+    quick = _numbers(shape.BoundBox)
+    reached = [min(p[i] for p in points) for i in range(3)] + [max(p[i] for p in points) for i in range(3)]
+    if not _agree(quick, reached):
+        for edge in shape.Edges:
+            if not edge.Degenerated and edge.Curve.TypeId == "Part::GeomCircle":
+                box = _numbers(edge.BoundBox)
+                reached = [*map(min, reached[:3], box[:3]), *map(max, reached[3:], box[3:])]
+    return reached if _agree(quick, reached) else _numbers(shape.optimalBoundingBox(False))
+
+
+def _numbers(box: Any) -> list[float]:
+    return [box.XMin, box.YMin, box.ZMin, box.XMax, box.YMax, box.ZMax]
+
+
+def _agree(quick: list[float], reached: list[float]) -> bool:
+    return all(abs(a - b) <= TIGHT_MM for a, b in zip(quick, reached, strict=True))
+
+
+def facts_at(document: Document, thing: Any) -> dict[str, Any] | None:
+    """Return what is measured of an object where it is, or None when it has no shape."""
+    try:
+        shape = shape_of(thing)
+    except Refusal:
+        return None
+    if is_container(thing):
+        return facts_of(shape)
+    # The facts are kept with the shape itself, so that its memory cannot become another one's meanwhile.
+    kept = document.known_facts.get(thing.Name)
+    if kept is not None and kept[0].isPartner(shape) and kept[0].Placement.toMatrix() == shape.Placement.toMatrix():
+        return kept[1]
+    facts = facts_of(shape)
+    document.known_facts[thing.Name] = (shape, facts)
+    return facts
 
 
 def centre_of(shape: Any) -> list[float] | None:
     """Return the centre of mass of a shape's solids."""
     solids = shape.Solids
+    if len(solids) == 1:
+        return list(solids[0].CenterOfMass)
     volume = sum(solid.Volume for solid in solids)
     if volume <= 0:
         return None
@@ -99,7 +147,8 @@ def measure(document: Document, obj_id: str) -> dict[str, Any]:
     """Measure an object in the global frame."""
     thing = document.find(obj_id)
     shape = shape_of(thing)
-    told = {"obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId, "facts": facts_of(shape)}
+    told = {"obj_id": thing.Name, "label": thing.Label, "kind": thing.TypeId}
+    told["facts"] = facts_at(document, thing)
     told["centre"] = centre_of(shape)
     told["placement"] = placement_of(thing.getGlobalPlacement())
     if is_container(thing):
@@ -125,8 +174,8 @@ def placement_of(placement: Any) -> dict[str, Any]:
 
 def describe_faces(shape: Any, limit: int) -> list[dict[str, Any]]:
     """Return a shape's faces, largest first: name, kind, area, centre, normal where flat."""
-    box = shape.optimalBoundingBox(False)
-    low, high = (box.XMin, box.YMin, box.ZMin), (box.XMax, box.YMax, box.ZMax)
+    box = bounds_of(shape) or [0.0] * 6
+    low, high = box[:3], box[3:]
     faces = []
     for number, face in enumerate(shape.Faces, 1):
         told: dict[str, Any] = {

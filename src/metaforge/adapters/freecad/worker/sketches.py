@@ -19,7 +19,7 @@ def create_sketch(edit: Edit, given: dict[str, Any]) -> None:
     drawing = _Drawing(sketch)
     for number, element in enumerate(given["elements"], 1):
         drawing.add(element, number)
-    drawing.join()
+    drawing.finish()
     document.recompute()
     solved = sketch.solve()
     if solved != 0:
@@ -62,6 +62,8 @@ class _Drawing:
     def __init__(self, sketch: Any) -> None:
         self._sketch = sketch
         self._ends: list[tuple[float, float, int, int]] = []
+        self._constraints: list[Any] = []
+        self._names: dict[int, str] = {}
         self.dimensions: list[str] = []
 
     def add(self, element: dict[str, Any], number: int) -> None:
@@ -130,17 +132,18 @@ class _Drawing:
     def _constrain(self, *words: Any) -> int:
         import Sketcher
 
-        return int(self._sketch.addConstraint(Sketcher.Constraint(*words)))
+        self._constraints.append(Sketcher.Constraint(*words))
+        return len(self._constraints) - 1
 
     def _dimension(self, name: str, *words: Any) -> None:
-        self._sketch.renameConstraint(self._constrain(*words), name)
+        self._names[self._constrain(*words)] = name
         self.dimensions.append(name)
 
     def _end(self, point: list[float], index: int, which: int) -> None:
         self._ends.append((point[0], point[1], index, which))
 
-    def join(self) -> None:
-        """Make ends at the same place one point."""
+    def finish(self) -> None:
+        """Make ends at the same place one point, and constrain everything at once: each time is a solve."""
         seen: list[tuple[float, float, int, int]] = []
         for x, y, index, which in self._ends:
             for other_x, other_y, other, end in seen:
@@ -149,3 +152,6 @@ class _Drawing:
                     break
             else:
                 seen.append((x, y, index, which))
+        self._sketch.addConstraint(self._constraints)
+        for number, name in self._names.items():
+            self._sketch.renameConstraint(number, name)
