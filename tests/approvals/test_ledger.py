@@ -9,6 +9,7 @@ from metaforge.approvals.holders import Holder
 from metaforge.approvals.ledger import SqlLedger
 from metaforge.approvals.model import Approver, Entry, Kind, Request, Route, State, later
 from metaforge.approvals.port import EndState
+from metaforge.approvals.showing import shown_arguments
 from metaforge.approvals.wire import entry_from, entry_json
 from metaforge.core.clock import utc_now
 from metaforge.core.errors import InvalidArguments
@@ -201,6 +202,16 @@ def test_an_agent_cannot_approve_its_own_call(ledger: SqlLedger, make_request: M
     assert refused.value.status == 403
 
 
+@pytest.mark.parametrize("caller", ["anonymous", "local", "api-key"])
+def test_an_agent_approves_no_call_that_may_be_its_own_and_may_reject_it(
+    ledger: SqlLedger, make_request: MakeRequest, caller: str
+) -> None:
+    entry = ledger.open(make_request(caller=Caller(caller, Trust.UNTRUSTED)))
+    with pytest.raises(NotDecidable, match="nobody can tell whose this one is"):
+        ledger.decide(entry.approval_id, "approve", ROBOT)
+    assert ledger.decide(entry.approval_id, "reject", ROBOT, "no").state is State.REJECTED
+
+
 def test_an_unknown_id_is_told(ledger: SqlLedger) -> None:
     for ask in (
         lambda: ledger.get("run_nothing"),
@@ -257,6 +268,38 @@ def test_secrets_are_whole_while_an_entry_is_open_and_gone_when_it_ended(
     assert "s3cret" not in "".join(ledger.export())
     assert ledger.get(entry.approval_id).arguments == edited
     assert ledger.verify().sound
+
+
+def test_long_arguments_are_whole_for_their_call_and_short_for_everybody_else(
+    ledger: SqlLedger, make_request: MakeRequest, database: Database
+) -> None:
+    arguments = {"name": "x", "content": "y" * 3_000_000, "api_key": "s3cret"}
+    request = make_request(arguments=arguments)
+    ledger.open(request)
+    assert ledger.get(request.approval_id).request == request
+    (listed,) = ledger.entries()
+    assert listed.request.arguments == shown_arguments(arguments)
+    approved = ledger.decide(request.approval_id, "approve", ANN, arguments={**shown_arguments(arguments), "name": "z"})
+    assert approved.arguments == arguments | {"name": "z"}
+    assert ledger.get(request.approval_id).arguments == arguments | {"name": "z"}
+    claimed = ledger.claim(request.approval_id, approved.digest)
+    assert claimed.arguments == arguments | {"name": "z"}
+    ledger.end(request.approval_id, State.COMPLETED)
+    with database.transaction(write=False) as transaction:
+        kept = transaction.rows("select * from approvals") + transaction.rows("select * from approval_events")
+    assert len(str(kept)) < 50_000
+    assert ledger.verify().sound
+
+
+def test_heads_are_the_ids_of_entries_newest_first_with_their_last_events(
+    ledger: SqlLedger, make_request: MakeRequest
+) -> None:
+    one, two, three = (ledger.open(make_request(project_id=project)) for project in ("p", "q", "p"))
+    decided = ledger.decide(two.approval_id, "reject", ANN, "no")
+    assert list(ledger.heads().items()) == [(three.approval_id, three.seq), (one.approval_id, one.seq)]
+    assert ledger.heads("decided") == {two.approval_id: decided.seq}
+    assert ledger.heads("all", "q") == {two.approval_id: decided.seq}
+    assert list(ledger.heads("all", limit=2)) == [three.approval_id, two.approval_id]
 
 
 def test_entries_keep_every_character_and_number(ledger: SqlLedger, make_request: MakeRequest) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from metaforge.approvals.digest import canonical
-from metaforge.approvals.preview import Previewer, bounded
+from metaforge.approvals.preview import Preview, Previewer, bounded
 from metaforge.core.ids import sha256_bytes
 from metaforge.tools.context import Artefact, Caller, Outcome
 from metaforge.tools.effect import Effect
@@ -75,6 +75,15 @@ def test_whatever_is_shown_can_be_written_down_and_read(value: Any) -> None:
     told = bounded({"value": value, "deep": _nested(30), "api_key": "s3cret", "many": {str(n): n for n in range(200)}})
     assert len(canonical(told)) < 12_000
     assert told["api_key"] == "[redacted]"
+
+
+def test_however_much_is_there_the_ledger_keeps_little_of_it() -> None:
+    many = {f"item {n}": {f"fact {m}": ["x" * 1000] * 40 for m in range(20)} for n in range(20)}
+    preview = Preview("much", now=many, after={"one": 1})
+    told = preview.change()
+    assert len(canonical(told)) < 140_000
+    assert told["after"] == {"one": 1}
+    assert Preview("much", now=many, after=many).change()["now"] == told["now"], "each side is cut for itself"
 
 
 def _nested(depth: int) -> Any:

@@ -2,6 +2,7 @@
 
 from metaforge.approvals.model import Approver, Kind, Route, State, later
 from metaforge.core.clock import utc_now
+from metaforge.tools.context import Caller, Trust
 
 PERSON = Approver("local:dashboard", False, "dashboard")
 
@@ -67,6 +68,26 @@ async def test_an_agent_does_not_decide_what_is_a_persons_alone(served) -> None:
     assert refused["detail"]["error_type"] == "human_authority_required"
     assert (await served.get(path, headers=headers))["decidable"] is False
     assert (await served.get(path))["decidable"] is True
+
+
+async def test_an_agent_is_not_offered_to_approve_what_may_be_its_own_call(served) -> None:
+    entry = served.hold(caller=Caller("anonymous", Trust.UNTRUSTED))
+    path = f"/v1/approvals/tool:{entry.approval_id}"
+    headers = {"X-MetaForge-Surface": "agent", "X-MetaForge-Agent": "planner"}
+    assert (await served.get(path, headers=headers))["allowed_decisions"] == ["reject"]
+    refused = await served.post(f"{path}/decision", {"decision": "approve"}, 403, headers=headers)
+    assert refused["detail"]["error_type"] == "own_call"
+
+
+async def test_arguments_are_told_in_full_length_on_request(served) -> None:
+    entry = served.hold(arguments={"name": "x" * 100_000, "api_key": "s3cret"})
+    path = f"/v1/approvals/tool:{entry.approval_id}"
+    told = (await served.get(path))["detail"]["arguments"]
+    assert len(told["name"]) < 1000
+    assert "100000 characters in all, SHA-256" in told["name"]
+    assert await served.get(f"{path}/arguments") == {"name": "x" * 100_000, "api_key": "[redacted]"}
+    served.services.ledger.decide(entry.approval_id, "reject", PERSON, "no")
+    assert (await served.get(f"{path}/arguments"))["name"] == told["name"], "what has ended keeps no more than is shown"
 
 
 async def test_edited_arguments_run_instead_and_hidden_values_stay(served) -> None:

@@ -4,9 +4,12 @@ from metaforge.approvals.faults import NotClaimable, NotDecidable
 from metaforge.approvals.model import Approver, Entry, Kind, Route, State
 from metaforge.core.errors import MetaForgeError
 
+_NOBODY = frozenset({"", "anonymous", "local", "api-key"})
+"""Callers who are anybody: an agent that decides may be the one that asked."""
+
 
 def refusal_of_decision(
-    entry: Entry, approver: Approver, now: str, *, inline: bool, agents_may_decide: bool
+    entry: Entry, approver: Approver, now: str, *, inline: bool, agents_may_decide: bool, approving: bool = True
 ) -> MetaForgeError | None:
     """Return why an entry does not take a decision now, or None.
 
@@ -16,6 +19,7 @@ def refusal_of_decision(
         now: the time.
         inline: whether the decision answers the question in the client that asked.
         agents_may_decide: whether agents may decide what is a person's to decide.
+        approving: whether the decision is to approve.
     """
     request = entry.request
     if entry.state is not State.AWAITING:
@@ -33,6 +37,9 @@ def refusal_of_decision(
                         status=403)  # fmt: skip
     if request.caller.actor_id in (approver.name, approver.agent):
         return _refused(entry, "own_call", "an agent cannot approve its own call", status=403)
+    if approving and request.caller.actor_id in _NOBODY:
+        told = "an agent cannot approve its own call, and nobody can tell whose this one is"
+        return _refused(entry, "own_call", told, status=403)
     return None
 
 

@@ -125,8 +125,9 @@ class SqlLedger:
             if due := overdue(entry, now, self._holder.alive):
                 entry = self._end(transaction, entry, *due)
             refusal = refusal_of_decision(
-                entry, approver, now, inline=inline, agents_may_decide=self._agents_may_decide
-            )
+                entry, approver, now, inline=inline, agents_may_decide=self._agents_may_decide,
+                approving=decision == "approve",
+            )  # fmt: skip
             if refusal is None:
                 made = _decision(entry.request, decision, approver, reason, arguments, now)
                 state = State.APPROVED if decision == "approve" else State.REJECTED

@@ -34,7 +34,7 @@ class Ledger(Protocol):
     def entries(
         self, status: Status = "pending", project_id: str | None = None, limit: int = 100, before: str = ""
     ) -> list[Entry]:
-        """Return entries, newest first.
+        """Return entries, newest first, with their arguments as `showing.shown_arguments` tells them.
 
         Args:
             status: `pending` awaits a person; `decided` is everything else.

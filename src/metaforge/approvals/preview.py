@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from metaforge.approvals.held import HeldCall
 from metaforge.core.ids import sha256_file
@@ -14,9 +17,10 @@ from metaforge.tools.manifest import Tool
 from metaforge.twin.rehearsal import Recording
 
 PLACEHOLDER_APPROVER = "whoever approves this"
-_LONGEST_TEXT = 2000
 _MOST_ENTRIES = 60
-_DEEPEST = 8
+_BOUNDS = ((2000, _MOST_ENTRIES, 8), (400, 30, 5), (100, 8, 3))
+"""Longest text, most entries of one thing, deepest nesting: the first that make all of it fit, or the last."""
+_LARGEST_BYTES = 128 * 1024
 
 
 Rehearse = Callable[[Tool, dict[str, Any], Invocation, bool], Awaitable[tuple[Recording, Outcome] | None]]
@@ -46,11 +50,8 @@ class Preview:
 
     def change(self) -> dict[str, Any]:
         """Return it as the ledger keeps it: bounded, without secrets, in numbers that JSON carries exactly."""
-        told: dict[str, Any] = {
-            "now": bounded(self.now),
-            "after": bounded(self.after),
-            "pictures": list(self.pictures)[:_MOST_ENTRIES],
-        }
+        told: dict[str, Any] = {"now": _fitting(self.now), "after": _fitting(self.after)}
+        told["pictures"] = list(self.pictures)[:_MOST_ENTRIES]
         if self.warnings:
             told["warnings"] = bounded(list(self.warnings))
         if self.reads:
@@ -152,24 +153,51 @@ def _named(facts: Any) -> str:
     return f" {facts['name']!r}" if isinstance(facts, Mapping) and facts.get("name") else ""
 
 
-def bounded(value: Any, depth: int = 0) -> Any:
-    """Return JSON data cut to what a person can read, without secrets, in numbers that JSON carries exactly."""
-    if depth == 0:
-        value = redact(value)
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]} ... ({len(value)} characters)"
-    if isinstance(value, bool) or value is None:
+def bounded(value: Any, longest: int = 2000, most: int = _MOST_ENTRIES, deepest: int = 8) -> Any:
+    """Return JSON data cut to what a person can read, without secrets, in numbers that JSON carries exactly.
+
+    Args:
+        value: the data.
+        longest: characters of a text.
+        most: entries of a list or an object.
+        deepest: levels.
+    """
+    return _shortened(redact(_pruned(value, most, deepest)), longest)
+
+
+def _fitting(value: Any) -> Any:
+    """Return JSON data cut until all of it is small."""
+    cut: Any = None
+    for bounds in _BOUNDS:
+        cut = bounded(value, *bounds)
+        if len(orjson.dumps(cut)) <= _LARGEST_BYTES:
+            break
+    return cut
+
+
+def _pruned(value: Any, most: int, deepest: int) -> Any:
+    """Leave out what is too much or too deep, and write numbers so that JSON carries them exactly."""
+    if isinstance(value, str | bool) or value is None:
         return value
     if isinstance(value, int):
         return value if abs(value) < 1 << 53 else str(value)
     if isinstance(value, float):
         return value if value - value == 0 else str(value)
-    if depth >= _DEEPEST:
+    if deepest <= 0:
         return "..."
     if isinstance(value, Mapping):
-        kept = {str(name): bounded(each, depth + 1) for name, each in list(value.items())[:_MOST_ENTRIES]}
-        return kept if len(value) <= _MOST_ENTRIES else {**kept, "...": f"{len(value) - _MOST_ENTRIES} more"}
+        kept = {str(name): _pruned(each, most, deepest - 1) for name, each in islice(value.items(), most)}
+        return kept if len(value) <= most else {**kept, "...": f"{len(value) - most} more"}
     if isinstance(value, list | tuple):
-        listed = [bounded(each, depth + 1) for each in value[:_MOST_ENTRIES]]
-        return listed if len(value) <= _MOST_ENTRIES else [*listed, f"... {len(value) - _MOST_ENTRIES} more"]
+        listed = [_pruned(each, most, deepest - 1) for each in value[:most]]
+        return listed if len(value) <= most else [*listed, f"... {len(value) - most} more"]
     return str(value)
+
+
+def _shortened(value: Any, longest: int) -> Any:
+    """Cut texts, once no part of a secret can stay behind."""
+    if isinstance(value, str):
+        return value if len(value) <= longest else f"{value[:longest]} ... ({len(value)} characters)"
+    if isinstance(value, dict):
+        return {name[:longest]: _shortened(each, longest) for name, each in value.items()}
+    return [_shortened(each, longest) for each in value] if isinstance(value, list) else value

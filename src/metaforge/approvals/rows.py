@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ from metaforge.approvals.chain import COLUMNS, GENESIS, Event, Happening, hash_o
 from metaforge.approvals.digest import canonical
 from metaforge.approvals.faults import LedgerBroken
 from metaforge.approvals.model import OPEN_STATES, Decision, Entry, Request, State, Status
+from metaforge.approvals.showing import shown_arguments
 from metaforge.approvals.wire import decision_from, decision_json, request_from, request_json
 from metaforge.store.transaction import Row, Transaction
 
@@ -18,10 +20,9 @@ CHANNEL = "metaforge_approvals"
 
 _APPEND_LOCK = 7_237_002
 _OPEN = f"state in ({', '.join(repr(each.value) for each in sorted(OPEN_STATES))})"
-_ENTRY = """
-    select request, state, on_dashboard, decision, ended_reason, updated_at, holder, last_seq, hash
-    from approvals join approval_events on seq = last_seq
-"""
+_FIELDS = "request, state, on_dashboard, decision, ended_reason, updated_at, holder, last_seq, hash"
+_FROM = "from approvals join approval_events on seq = last_seq"
+_ENTRY = f"select {_FIELDS} {_FROM}"
 
 
 def begin(transaction: Transaction) -> None:
@@ -80,43 +81,67 @@ def events_of(transaction: Transaction, approval_id: str) -> list[Event]:
 
 
 def insert_entry(transaction: Transaction, entry: Entry) -> None:
-    """Put a new entry into the table; its `seq` is the event that opened it."""
+    """Put a new entry into the table; its `seq` is the event that opened it.
+
+    What everybody may see lies in `request` and `decision`; what only the call itself needs, secrets and long values,
+    in `whole`, until the entry ends. So a list is small however much is asked for.
+    """
     request = entry.request
     transaction.run(
         """
         insert into approvals (approval_id, first_seq, last_seq, tool_id, project_id, state, on_dashboard, holder,
-                               request, decision, ended_reason, expires_at, updated_at)
-        values (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)
+                               request, whole, decision, ended_reason, expires_at, updated_at)
+        values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)
         """,
         *(request.approval_id, entry.seq, entry.seq, request.tool_id, request.project_id, entry.state.value),
-        *(int(entry.on_dashboard), entry.holder, _text(request_json(request)), request.expires_at, entry.updated_at),
+        *(int(entry.on_dashboard), entry.holder, _text(request_json(request, shown=True)), _whole(entry)),
+        *(request.expires_at, entry.updated_at),
     )
 
 
 def update_entry(transaction: Transaction, entry: Entry) -> None:
     """Write what became of an entry; of one that ended no secret is kept."""
-    shown = entry.state.ended
-    decision = _text(decision_json(entry.decision, shown=shown)) if entry.decision else ""
+    decision = _text(decision_json(entry.decision, shown=True)) if entry.decision else ""
     transaction.run(
         """
-        update approvals set last_seq = ?, state = ?, on_dashboard = ?, holder = ?, request = ?, decision = ?,
-                             ended_reason = ?, updated_at = ?
+        update approvals set last_seq = ?, state = ?, on_dashboard = ?, holder = ?, request = ?, whole = ?,
+                             decision = ?, ended_reason = ?, updated_at = ?
         where approval_id = ?
         """,
         *(entry.seq, entry.state.value, int(entry.on_dashboard), entry.holder),
-        *(_text(request_json(entry.request, shown=shown)), decision, entry.ended_reason, entry.updated_at),
-        entry.approval_id,
+        *(_text(request_json(entry.request, shown=True)), "" if entry.state.ended else _whole(entry), decision),
+        *(entry.ended_reason, entry.updated_at, entry.approval_id),
     )
 
 
 def entry(transaction: Transaction, approval_id: str) -> Entry | None:
-    """Return one entry."""
-    row = transaction.row(f"{_ENTRY} where approvals.approval_id = ?", approval_id)
-    return _entry(row) if row else None
+    """Return one entry, with all that its call needs while it is open."""
+    row = transaction.row(f"select whole, {_FIELDS} {_FROM} where approvals.approval_id = ?", approval_id)
+    if row is None:
+        return None
+    whole, *rest = row
+    found = _entry(tuple(rest))
+    if not whole:
+        return found
+    told = json.loads(whole)
+    decision = found.decision
+    if decision is not None and told["approved"] is not None:
+        decision = replace(decision, arguments=told["approved"])
+    return replace(found, request=replace(found.request, arguments=told["asked"]), decision=decision)
+
+
+def _whole(entry: Entry) -> str:
+    """Return what is not shown of an open entry's arguments as JSON; empty where all of it is."""
+    asked = dict(entry.request.arguments)
+    edited = entry.decision.arguments if entry.decision is not None else None
+    approved = dict(edited) if edited is not None else None
+    if shown_arguments(asked) == asked and (approved is None or shown_arguments(approved) == approved):
+        return ""
+    return _text({"asked": asked, "approved": approved})
 
 
 def open_entries(transaction: Transaction) -> list[Entry]:
-    """Return every entry to which something can still happen, oldest first."""
+    """Return every entry to which something can still happen, oldest first, as everybody may see it."""
     return [_entry(row) for row in transaction.rows(f"{_ENTRY} where {_OPEN} order by first_seq")]
 
 
@@ -132,7 +157,7 @@ def entry_count(transaction: Transaction) -> int:
 
 
 def listed(transaction: Transaction, status: Status, project_id: str | None, limit: int, before: str) -> list[Entry]:
-    """Return entries, newest first."""
+    """Return entries, newest first, as everybody may see them."""
     where, values = _where(status, project_id)
     if before:
         where += " and first_seq < (select first_seq from approvals where approval_id = ?)"

@@ -12,7 +12,7 @@ from metaforge.approvals.faults import LedgerUnavailable, NotClaimable
 from metaforge.approvals.held import C, HeldCall, Revise
 from metaforge.approvals.model import Approver, Entry, Kind, State
 from metaforge.approvals.port import EndState, Ledger
-from metaforge.approvals.preview import Previewer, bounded
+from metaforge.approvals.preview import Previewer
 from metaforge.core.errors import InvalidArguments, MetaForgeError, NotApproved, ToolError
 from metaforge.telemetry import logs
 from metaforge.tools.context import Outcome
@@ -93,7 +93,7 @@ class Runner:
             if shown.get("reads", {}).get(path, sha256) != sha256:
                 raise _changed(entry, f"{path} is another file now")
         seen = shown.get("now", {})
-        moved = [name for name, now in bounded(preview.now).items() if name in seen and seen[name] != now]
+        moved = [name for name, now in preview.change()["now"].items() if name in seen and seen[name] != now]
         if not moved:
             return ()
         told = ", ".join(moved[:5])

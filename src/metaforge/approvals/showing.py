@@ -1,29 +1,89 @@
-"""A call's arguments as people see them: without secrets; and back again, where a person changed them. No I/O."""
+"""A call's arguments as people see them: without secrets and of a length that can be read; and back again, where a
+person changed them. No I/O.
+"""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from metaforge.core.errors import InvalidArguments
 from metaforge.telemetry.redaction import REDACTED, redact
 
+LONGEST_CHARS = (64 * 1024, 8 * 1024, 1024)
+"""The longest value that is shown whole: the first that makes all of them fit, or the last."""
+LONGEST_IN_ALL_CHARS = 256 * 1024
+_KEPT_CHARS = 800
+_CUT = re.compile(r"\[(?:\d+ characters in all|\d+ items, \d+ bytes), SHA-256 [0-9a-f]{64}\]")
+"""What stands for the rest of a value that is too long to be shown."""
+
 
 def shown_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments with every secret replaced by `[redacted]`."""
-    shown: dict[str, Any] = redact(dict(arguments))
+    """Return arguments with every secret replaced by `[redacted]`, and what is too long by its size and digest.
+
+    What was shown already stays as it is.
+    """
+    plain: dict[str, Any] = redact(dict(arguments))
+    shown, length = _all_cut(plain, LONGEST_CHARS[0])
+    for longest in LONGEST_CHARS[1:]:
+        if length <= LONGEST_IN_ALL_CHARS:
+            break
+        shown, length = _all_cut(plain, longest)
     return shown
 
 
+def whole_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments without secrets, however long they are."""
+    plain: dict[str, Any] = redact(dict(arguments))
+    return plain
+
+
+def _all_cut(arguments: Mapping[str, Any], longest: int) -> tuple[dict[str, Any], int]:
+    """Return arguments with each value cut, and the characters that are left."""
+    found = {name: _cut(value, longest) for name, value in arguments.items()}
+    length = sum(len(name) + each for name, (_, each) in found.items())
+    return {name: value for name, (value, _) in found.items()}, length
+
+
+def _cut(value: Any, longest: int) -> tuple[Any, int]:
+    """Return a value of at most so many characters, and how many it has."""
+    if isinstance(value, str):
+        if len(value) <= longest:
+            return value, len(value) + 2
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        text = f"{value[:_KEPT_CHARS]} ... [{len(value)} characters in all, SHA-256 {digest}]"
+        return text, len(text) + 2
+    if isinstance(value, dict):
+        parts = [(name, *_cut(each, longest)) for name, each in value.items()]
+        length = sum(len(name) + each + 6 for name, _, each in parts)
+        if length <= longest:
+            return {name: each for name, each, _ in parts}, length
+    elif isinstance(value, list):
+        items = [_cut(each, longest) for each in value]
+        length = sum(each + 2 for _, each in items)
+        if length <= longest:
+            return [each for each, _ in items], length
+    else:
+        return value, 8
+    written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str)
+    text = f"[{len(value)} items, {len(written)} bytes, SHA-256 {hashlib.sha256(written).hexdigest()}]"
+    return text, len(text)
+
+
 def restored(edited: Mapping[str, Any], original: Mapping[str, Any]) -> dict[str, Any]:
-    """Return edited arguments with what was hidden from the person put back.
+    """Return edited arguments with what was hidden from the person, or cut, put back.
 
     Args:
         edited: arguments as a person sends them, made from the shown ones.
         original: the complete ones.
 
     Raises:
-        InvalidArguments: a mark of redaction stands where nothing was hidden.
+        InvalidArguments: a mark of redaction or of a cut stands where there was none.
     """
-    complete = {name: _restored(value, original.get(name), redact({name: original.get(name)})[name], name)
+    shown = shown_arguments(original)
+    complete = {name: _restored(value, original.get(name), shown.get(name), name)
                 for name, value in edited.items()}  # fmt: skip
     return complete
 
@@ -46,6 +106,11 @@ def _restored(edited: Any, original: Any, shown: Any, path: str) -> Any:
             f"{path} holds {REDACTED}, which stands for nothing there: leave a hidden value where it was, "
             "or write the whole value",
             fields={path: "a value that is not redacted"},
+        )
+    if isinstance(edited, str) and _CUT.search(edited):
+        raise InvalidArguments(
+            f"{path} is only the beginning of a longer value: leave it as it was shown, or write the whole value",
+            fields={path: "a value that is not cut"},
         )
     return edited
 

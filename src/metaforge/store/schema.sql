@@ -226,7 +226,7 @@ CREATE TABLE approvals (
     decision TEXT NOT NULL,
     ended_reason TEXT NOT NULL,
     expires_at VARCHAR NOT NULL,
-    updated_at VARCHAR NOT NULL,
+    updated_at VARCHAR NOT NULL, whole TEXT DEFAULT '' NOT NULL,
     CONSTRAINT pk_approvals PRIMARY KEY (approval_id)
 );
 CREATE UNIQUE INDEX uq_approvals_first_seq ON approvals (first_seq);
@@ -249,4 +249,4 @@ CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events BEGIN 
 CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE INDEX ix_calls_work_session_id_event_seq ON calls (work_session_id, event_seq) WHERE work_session_id != '';
 CREATE INDEX ix_nodes_handle ON nodes (handle) WHERE handle != '';
-INSERT INTO alembic_version (version_num) VALUES ('0005');
+INSERT INTO alembic_version (version_num) VALUES ('0006');

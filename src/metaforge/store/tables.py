@@ -319,12 +319,14 @@ APPROVALS = Table(
     Column("ended_reason", Text, nullable=False),
     _text("expires_at"),
     _text("updated_at"),
+    Column("whole", Text, nullable=False, server_default=""),
     Index("uq_approvals_first_seq", "first_seq", unique=True),
     Index("ix_approvals_project_id_first_seq", "project_id", "first_seq"),
     Index("ix_approvals_open", "state", "first_seq", sqlite_where=_OPEN, postgresql_where=_OPEN),
 )
-"""What the events amount to, written with them. `request` and `decision` are JSON; secrets in their arguments are kept
-only until the approval ends. `holder` is the process that waits for it or runs it."""
+"""What the events amount to, written with them. `request` and `decision` are JSON as everybody may see it; `whole`
+keeps arguments with secrets and in full length, only until the approval ends. `holder` is the process that waits for
+it or runs it."""
 
 IDEMPOTENT_WRITES = Table(
     "idempotent_writes",

@@ -1,6 +1,7 @@
 """The Approvals pages: what waits, one entry, and the answer to it."""
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pytest
@@ -90,6 +91,17 @@ async def test_an_entry_shows_its_arguments_without_secrets(site):
     assert "s3cret" not in page
     assert "[redacted]" in page
     assert "secrets hidden" in page
+
+
+async def test_what_is_too_long_for_a_page_is_linked_in_full_length(site):
+    entry = site.hold(arguments={"content": "x" * 100_000})
+    page = await site.get(f"/approvals/{entry.approval_id}")
+    assert "100000 characters in all, SHA-256" in page
+    assert len(page) < 30_000
+    (whole,) = re.findall(r'id="whole" href="([^"]+)"', page)
+    assert (await site.browser.get(whole)).json() == {"content": "x" * 100_000}
+    short = await site.get(f"/approvals/{site.hold().approval_id}")
+    assert "in full length" not in short
 
 
 async def test_an_entry_is_found_by_its_name_on_the_api_too(site):

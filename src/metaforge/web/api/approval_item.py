@@ -112,9 +112,16 @@ def status_of(entry: Entry) -> Status:
 def item_of(entry: Entry, looking: Looking) -> ApprovalItem:
     """Return an entry as it is told to somebody."""
     request, caller = entry.request, entry.request.caller
-    refusal = refusal_of_decision(
-        entry, looking.approver, utc_now(), inline=False, agents_may_decide=looking.agents_may_decide
-    )
+    may_approve, may_reject = (
+        refusal_of_decision(
+            entry, looking.approver, utc_now(), inline=False, agents_may_decide=looking.agents_may_decide,
+            approving=approving,
+        )
+        for approving in (True, False)
+    )  # fmt: skip
+    refusal = may_approve and may_reject
+    allowed: list[Literal["approve", "reject"]] = ["approve"] if may_approve is None else []
+    allowed += ["reject"] if may_reject is None else []
     return ApprovalItem(
         id=PREFIX + entry.approval_id,
         kind="human_authority" if request.kind is Kind.HUMAN_AUTHORITY else "tool_call",
@@ -131,7 +138,7 @@ def item_of(entry: Entry, looking: Looking) -> ApprovalItem:
         ),
         reason_held=request.reason_held,
         findings=[],
-        allowed_decisions=[] if refusal else ["approve", "reject"],
+        allowed_decisions=allowed,
         rework_targets=[],
         reason_required_for=["reject"],
         decidable=refusal is None,

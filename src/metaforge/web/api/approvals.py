@@ -1,7 +1,7 @@
 """`/v1/approvals`: whatever waits for a person, in one list, with its live news."""
 
 import time
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 
 from metaforge.approvals.faults import UnknownApproval
 from metaforge.approvals.model import Entry
+from metaforge.approvals.showing import whole_arguments
 from metaforge.web.api.approval_item import PREFIX, ApprovalItem, Looking, item_of
 from metaforge.web.api.parameters import MAX_LIMIT, NAME, Filter, JsonObject, Plain, Served
 from metaforge.web.feed import Feed
@@ -130,6 +131,13 @@ async def read_approval(
     """Read one approval."""
     entry = await run_in_threadpool(served.ledger.get, native_id(item_id))
     return item_of(entry, Looking(approver, served.agents_may_decide))
+
+
+@router.get("/{item_id}/arguments")
+async def read_arguments(served: Served, item_id: ItemId, nothing: Annotated[Filter, Query()]) -> dict[str, Any]:
+    """Read the arguments of one approval in full length, without secrets; of an ended one they are not kept so."""
+    entry = await run_in_threadpool(served.ledger.get, native_id(item_id))
+    return whole_arguments(entry.arguments)
 
 
 @router.post("/{item_id}/decision")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metaforge.approvals.model import Entry, State, seconds_between
-from metaforge.approvals.showing import shown_arguments
+from metaforge.approvals.showing import shown_arguments, whole_arguments
 from metaforge.twin.difference import ABSENT, FieldChange, differences
 from metaforge.web.pages.words import duration, pretty, spoken
 
@@ -55,6 +55,8 @@ class ShownEntry:
     arguments: Mapping[str, Any]
     hidden: bool
     """Whether secrets are not shown."""
+    cut: bool
+    """Whether something is too long to be shown."""
     edited: Mapping[str, Any] | None
     edits: Sequence[Mapping[str, Any]]
     """What a person changed in the arguments, as rows of a table."""
@@ -78,12 +80,13 @@ class ShownEntry:
 def shown_entry(entry: Entry) -> ShownEntry:
     """Return what to show of an entry."""
     asked, change = entry.request, entry.request.change
-    arguments = shown_arguments(asked.arguments)
+    arguments, whole = shown_arguments(asked.arguments), whole_arguments(asked.arguments)
     edited = shown_arguments(entry.arguments) if entry.edited else None
     why_not = _why_not(entry)
     return ShownEntry(
         arguments=arguments,
-        hidden=arguments != dict(asked.arguments),
+        hidden=whole != dict(asked.arguments),
+        cut=whole != arguments,
         edited=edited,
         edits=field_rows(differences(arguments, edited)) if edited is not None else (),
         changes=_changes(_mapping(change.get("now")), _mapping(change.get("after"))),
