@@ -25,6 +25,7 @@ from metaforge.cli.commands import app
 from metaforge.cli.tools import argument_lines
 from metaforge.core import errors
 from metaforge.core.codes import Code
+from metaforge.registry.profiles import PROFILES
 from metaforge.settings import Settings
 from metaforge.tools.generate import manifest_of
 
@@ -35,6 +36,7 @@ RUN_PAGES = (
     "docs/tutorial-twin.md",
     "docs/adapter-howto.md",
     "docs/adapters.md",
+    "docs/profiles.md",
     "docs/access.md",
     "docs/spice.md",
     "docs/approvals.md",
@@ -117,6 +119,17 @@ def _tool_section(tool: dict[str, Any]) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     return text.replace("<", "&lt;").replace("*", "\\*")
+
+
+def profiles_page() -> str:
+    """Every profile with its tools."""
+    out = [HEAD + "# Tools of each profile", "", "[What profiles are](../profiles.md)."]
+    for profile in PROFILES.values():
+        out += ["", f"## {profile.name}", "", profile.about, ""]
+        adapters = itertools.groupby(sorted(profile.ordered), key=lambda tool_id: tool_id.partition(".")[0])
+        for adapter_id, tools in adapters:
+            out.append(f"- {adapter_id}: " + ", ".join(f"`{tool.partition('.')[2]}`" for tool in tools))
+    return "\n".join(out) + "\n"
 
 
 def errors_page() -> str:
@@ -225,6 +238,7 @@ def allow_list() -> str:
 PAGES = {
     REFERENCE / "settings.md": settings_page,
     REFERENCE / "tools.md": tools_page,
+    REFERENCE / "profiles.md": profiles_page,
     REFERENCE / "errors.md": errors_page,
     REFERENCE / "cli.md": cli_page,
     ROOT / ".claude" / "settings.json": allow_list,

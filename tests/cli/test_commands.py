@@ -59,6 +59,16 @@ def test_the_version_is_told(metaforge):
     assert metaforge("--version").stdout.startswith("metaforge 0.")
 
 
+def test_the_tools_of_a_profile_are_listed_with_what_they_cost(metaforge):
+    told = metaforge("tools", "--profile", "core", METAFORGE_PROFILE="electronics")
+    assert "22 tools, " in told.stdout
+    assert "tokens to a model" in told.stdout
+    assert "project.delete" not in told.stdout
+    listed = json.loads(metaforge("tools", "--profile", "core", "--json").stdout)["tools"]
+    assert {"project.open", "twin.record_evidence"} <= {tool["tool_id"] for tool in listed}
+    assert "there are: core, mechanical" in metaforge("tools", "--profile", "nope").stderr
+
+
 def test_tools_are_listed_for_people_and_for_programs(metaforge):
     assert "health.check" in metaforge("tools").stdout
     listed = json.loads(metaforge("tools", "--json").stdout)

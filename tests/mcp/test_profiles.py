@@ -116,7 +116,7 @@ class TestStartedWithOne:
 async def test_a_call_outside_is_answered_with_where_the_tool_is_served(open_house):
     server, _ = await open_house()
     await open_session(server, "?profile=electronics")
-    call = {"name": "project.create", "arguments": {"name": "Drone"}}
+    call = {"name": "project.update", "arguments": {"name": "Drone"}}
     answer = (await server.post({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call})).json()
 
     assert answer["error"]["code"] == -32003

@@ -61,12 +61,16 @@ def demo(as_json: Json = False) -> None:
 @app.command()
 def tools(
     tool: Annotated[str, typer.Argument(help="Show this tool's arguments.", show_default=False)] = "",
+    profile: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Only those that clients with this profile are served.", show_default=False),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """List the tools, or show one tool's arguments."""
     from metaforge.cli.tools import show
 
-    raise typer.Exit(show(tool, as_json=as_json))
+    raise typer.Exit(show(tool, profile, as_json=as_json))
 
 
 @app.command()

@@ -7,14 +7,22 @@ from metaforge.app import App
 from metaforge.cli.local import with_app
 from metaforge.cli.screen import console, print_json
 from metaforge.core.errors import MetaForgeError
+from metaforge.mcp.listing import list_body
+from metaforge.registry.profiles import BYTES_PER_TOKEN, PROFILES, find_profile
 from metaforge.tools.manifest import Tool
 
 
-def show(name: str, *, as_json: bool) -> int:
-    """List the tools, or explain one. Returns the exit status."""
+def show(name: str, profile: str, *, as_json: bool) -> int:
+    """List the tools, or those of a profile, or explain one. Returns the exit status.
+
+    Raises:
+        UnknownProfile: there is no such profile.
+    """
+    if profile:
+        find_profile(profile)
 
     async def work(app: App) -> int:
-        return _explain(app, name, as_json=as_json) if name else _list(app, as_json=as_json)
+        return _explain(app, name, as_json=as_json) if name else _list(app, profile, as_json=as_json)
 
     return with_app(work)
 
@@ -24,11 +32,15 @@ def first_sentence(text: str) -> str:
     return text.split(". ")[0].rstrip(".") + "."
 
 
-def _list(app: App, *, as_json: bool) -> int:
+def _list(app: App, profile: str, *, as_json: bool) -> int:
     tools = app.registry.listed()
+    unavailable = app.registry.unavailable()
+    if profile:
+        served = PROFILES[profile].tools
+        tools = [tool for tool in tools if tool.id in served]
+        unavailable = [kept for entry in unavailable if (kept := entry.within(served))]
     if as_json:
-        unavailable = [entry.wire() for entry in app.registry.unavailable()]
-        print_json({"tools": [_brief(tool) for tool in tools], "unavailable": unavailable})
+        print_json({"tools": [_brief(tool) for tool in tools], "unavailable": [entry.wire() for entry in unavailable]})
         return 0
     from rich.table import Table
 
@@ -39,15 +51,22 @@ def _list(app: App, *, as_json: bool) -> int:
         table.add_row(tool.id, str(tool.effect), first_sentence(tool.description))
     out = console()
     out.print(table)
-    for entry in app.registry.unavailable():
+    for entry in unavailable:
         mend = f"; to add: {entry.install}" if entry.install else ""
         out.print(
             f"\nNot available: {', '.join(entry.tools) or entry.adapter_id} ({entry.reason}{mend})", style="yellow"
         )
-    out.print(
-        f"\n{len(tools)} tools. Arguments of one: metaforge tools {tools[0].id if tools else 'TOOL'}", style="dim"
-    )
+    cost = f", {_tokens(tools):,.0f} tokens to a model" if profile else ""
+    first = tools[0].id if tools else "TOOL"
+    out.print(f"\n{len(tools)} tools{cost}. Arguments of one: metaforge tools {first}", style="dim")
     return 0
+
+
+def _tokens(tools: list[Tool]) -> float:
+    """Return what a profile's list costs a model, about."""
+    import orjson
+
+    return len(orjson.dumps(list_body(tools, {}, is_brief=True))) / BYTES_PER_TOKEN
 
 
 def _brief(tool: Tool) -> dict[str, Any]:

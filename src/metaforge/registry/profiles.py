@@ -46,12 +46,12 @@ class Profile:
 
 EVERYWHERE = (
     *_ids("health", "check"),
-    *_ids("project", "open list"),
+    *_ids("project", "open create"),
     *_ids("twin", "get_node record_decision record_evidence constraint_violations"),
 )
 """What every kind of work needs: where am I, what is asked for, and putting a result on record."""
 _RECORD = (
-    *_ids("project", "get"),
+    *_ids("project", "list get"),
     *_ids("session", "start log_event complete"),
     *_ids("twin", "find_by_property thread_for"),
 )
@@ -62,7 +62,7 @@ _CORE = Profile(
     "The design record: projects, requirements, decisions, evidence, traceability.",
     (
         *_RECORD,
-        *_ids("project", "create update"),
+        *_ids("project", "update"),
         *_ids("constraint", "validate"),
         *_ids(
             "twin",
@@ -102,7 +102,10 @@ _ELECTRONICS = Profile(
     "Schematics, boards and circuits: checks, fabrication files, simulation, bought parts, a box around it.",
     (
         *_RECORD,
-        *_ids("kicad", "run_erc run_drc export_bom export_netlist get_pin_mapping export_gerber render"),
+        *_ids(
+            "kicad",
+            "run_erc run_drc export_bom export_netlist get_pin_mapping export_gerber render generate_schematic auto_route",
+        ),
         *_ids("spice", "run_simulation"),
         *_ids("cadquery", "generate_enclosure"),
         *_ids("constraint", "validate"),
