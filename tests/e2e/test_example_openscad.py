@@ -27,7 +27,7 @@ difference() {
 }
 """
 DRILL = "hole = 5;\nmodule drill() { translate([0, 0, -1]) cylinder(d = hole, h = 12, $fn = 64); }\n"
-SLOW = "minkowski() { sphere(10, $fn = 150); sphere(3, $fn = 150); }"
+SLOW = "function f(n) = n < 2 ? n : f(n - 1) + f(n - 2);\ncube(f(45));"
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,8 @@ def write(name: str, folder: Path | None) -> int:
         written.write_text(text)
     out.print(f"{target}/ holds an adapter that works. Next:\n")
     where = target if target.is_absolute() else f"./{target}"
-    out.print(f"  pip install -e {where}      its tools then show in `metaforge tools`")
-    out.print(f"  pytest {target}/tests      its own test")
+    out.print(f"  pip install -e '{where}[test]'      its tools then show in `metaforge tools`", markup=False)
+    out.print(f"  python -m pytest {target}/tests      its own test")
     out.print(f"  metaforge call {name}.tip_deflection force_n=100 length_mm=200 width_mm=20 height_mm=5")
     return 0
 

@@ -163,7 +163,7 @@ def _measured(surface: Surface, request: Request, openscad: OpenScad) -> Rendere
         surface_area_mm2=surface.area_mm2(),
         bounding_box=Box(min_mm=low.tolist(), max_mm=high.tolist(), size_mm=(high - low).tolist()),
         facets_count=len(surface.corners),
-        echo=openscad.echoed[:50],
+        echo=openscad.echoed[:50] or None,
     )
 
 

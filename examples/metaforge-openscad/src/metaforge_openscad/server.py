@@ -30,7 +30,7 @@ class Rendered(BaseModel):
     surface_area_mm2: float
     bounding_box: Box
     facets_count: int
-    echo: list[str] = []
+    echo: list[str] | None = None
 
 
 class OpenscadServer(McpToolServer):
@@ -51,6 +51,7 @@ class OpenscadServer(McpToolServer):
         title="Render OpenSCAD model",
         idempotent=True,
         timeout_seconds=600.0,
+        max_memory_mb=4096,
         search_hint="openscad scad script to stl off",
     )
     def render(
