@@ -72,7 +72,7 @@ class Board:
     Attributes:
         version: of the file format, a date as a number.
         copper_layers: from front to back.
-        user_layers: layers for drawings, which are no copper and no outline.
+        layers: all of them.
         footprints_count: of the board.
         empty_zones: nets of zones that have no filled copper.
         zones_count: copper zones, without keep-out areas.
@@ -81,7 +81,7 @@ class Board:
 
     version: int
     copper_layers: tuple[str, ...]
-    user_layers: tuple[str, ...]
+    layers: tuple[str, ...]
     nets: tuple[str, ...]
     tracks: tuple[Track, ...]
     vias: tuple[Via, ...]
@@ -104,7 +104,6 @@ def read_board(text: str) -> Board:
         raise NotABoard(f"the file holds a {head(root) or 'list without a keyword'}, not a kicad_pcb")
     listed = [texts(["", *row]) for row in child(root, "layers") or [] if not isinstance(row, str)]
     copper = tuple(row[1] for row in listed if len(row) > 1 and row[1].endswith(".Cu"))
-    user = tuple(row[1] for row in listed if len(row) > 1 and row[1] in ("Cmts.User", "Dwgs.User", "Eco1.User"))
     nets = {row[0]: row[1] for node in children(root, "net") if len(row := texts(node)) >= 2}
     zones = [node for node in children(root, "zone") if child(node, "keepout") is None]
     version = value(root, "version", "0")
@@ -112,7 +111,7 @@ def read_board(text: str) -> Board:
     return Board(
         int(version) if version.isdigit() else 0,
         copper,
-        user,
+        tuple(row[1] for row in listed if len(row) > 1),
         tuple(nets.values()),
         tuple(track for node in children(root, "segment", "arc") for track in _tracks(node, nets)),
         tuple(_via(node, nets, copper) for node in children(root, "via")),

@@ -7,7 +7,7 @@ from metaforge.formats.kicad_sexpr import child, children, head, parse_all, text
 
 _OPERATORS = ("==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/")
 _TOKEN = re.compile(
-    r"\s+|('[^']*')|([A-Za-z_][\w.]*)|(\d+(?:\.\d+)?\w*)|(==|!=|<=|>=|&&|\|\||[<>+*/!(),-])|(.)", re.DOTALL
+    r"\s+|('[^']*(?:'|$))|([A-Za-z_][\w.]*)|(\d+(?:\.\d+)?\w*)|(==|!=|<=|>=|&&|\|\||[<>+*/!(),-])|(.)", re.DOTALL
 )
 _FUNCTIONS = frozenset(name.lower() for name in (
     "enclosedByArea", "existsOnLayer", "fromTo", "getField", "hasComponentClass", "hasExactNetclass", "hasNetclass",
@@ -76,13 +76,11 @@ def _fault(condition: str) -> str:
             continue
         text = match[0]
         if match.lastindex == 5:
-            what = "a quote is not closed" if text == "'" else f"{text!r} is not understood"
-            return f"{what} in {condition!r}"
+            return f"{text!r} is not understood in {condition!r}"
         if match.lastindex in (1, 2, 3):
-            function = text.rpartition(".")[2]
-            is_call = condition[match.end() :].lstrip().startswith("(")
-            if is_call and function.lower() not in _FUNCTIONS:
-                return f"there is no function {function}() in {condition!r}"
+            fault = "an operator is missing before " + text if not expects_operand else _operand_fault(match, condition)
+            if fault:
+                return f"{fault} in {condition!r}"
             expects_operand = False
         elif text in _OPERATORS:
             if expects_operand and text not in "+-":
@@ -96,3 +94,14 @@ def _fault(condition: str) -> str:
     if depth:
         return f"brackets do not match in {condition!r}"
     return f"it ends with an operator: {condition!r}" if expects_operand and condition.strip() else ""
+
+
+def _operand_fault(match: re.Match[str], condition: str) -> str:
+    """Return what is wrong with a value, a property or a function's name."""
+    if match.lastindex != 2:
+        return ""
+    text = match[2]
+    function = text.rpartition(".")[2]
+    if condition[match.end() :].lstrip().startswith("("):
+        return "" if function.lower() in _FUNCTIONS else f"there is no function {function}()"
+    return "" if "." in text else f"{text} is neither a property such as A.Type nor text in quotes"

@@ -104,7 +104,8 @@ _ELECTRONICS = Profile(
         *_RECORD,
         *_ids(
             "kicad",
-            "run_erc run_drc export_bom export_netlist get_pin_mapping export_gerber render generate_schematic auto_route",
+            "run_erc run_drc export_bom export_netlist get_pin_mapping export_gerber render generate_schematic "
+            "auto_route",
         ),
         *_ids("spice", "run_simulation"),
         *_ids("cadquery", "generate_enclosure"),

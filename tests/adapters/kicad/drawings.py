@@ -18,10 +18,10 @@ def symbol(name: str, letter: str, *pins: str) -> str:
     )
 
 
-RESISTOR = symbol("R", "R", pin("passive", 0, 3.81, 270, 1.27, "", "1"), pin("passive", 0, -3.81, 90, 1.27, "", "2"))
-CHIP = symbol(
-    "CHIP", "U", pin("power_in", -7.62, 0, 0, 2.54, "VCC", "1"), pin("output", 7.62, 0, 180, 2.54, "OUT", "2")
-)
+RESISTOR_PINS = (pin("passive", 0, 3.81, 270, 1.27, "", "1"), pin("passive", 0, -3.81, 90, 1.27, "", "2"))
+RESISTOR = symbol("R", "R", *RESISTOR_PINS)
+CHIP_PINS = (pin("power_in", -7.62, 0, 0, 2.54, "VCC", "1"), pin("output", 7.62, 0, 180, 2.54, "OUT", "2"))
+CHIP = symbol("CHIP", "U", *CHIP_PINS)
 
 
 def uid(number: int) -> str:
@@ -43,8 +43,9 @@ def wire(number: int, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'(wire (pts (xy {x1} {y1}) (xy {x2} {y2})) (stroke (width 0) (type default)) (uuid "{uid(number)}"))'
 
 
-def label(number: int, name: str, x: float, y: float) -> str:
-    return f'(label "{name}" (at {x} {y} 0) (effects (font (size 1.27 1.27))) (uuid "{uid(number)}"))'
+def label(number: int, name: str, x: float, y: float, kind: str = "label") -> str:
+    shape = "(shape passive) " if kind == "global_label" else ""
+    return f'({kind} "{name}" {shape}(at {x} {y} 0) (effects (font (size 1.27 1.27))) (uuid "{uid(number)}"))'
 
 
 def sheet(number: int, name: str, file: str) -> str:
@@ -59,13 +60,21 @@ def schematic(*items: str, symbols: str = RESISTOR + CHIP) -> str:
 
 
 def divider(*more: str, upper: str = "10k", lower: str = "10k") -> str:
-    """Two resistors in series between IN and GND, OUT between them. R1 pin 2 and R2 pin 1 meet at (101.6, 66.04)."""
+    """R1 and R2 in series between IN and GND, OUT between them, R3 across both. OUT is at (101.6, 66.04)."""
     return schematic(
-        part(10, "R", "R1", upper, 101.6, 62.23), part(20, "R", "R2", lower, 101.6, 69.85),
-        wire(30, 101.6, 58.42, 88.9, 58.42), label(31, "IN", 88.9, 58.42),
-        wire(32, 101.6, 66.04, 114.3, 66.04), label(33, "OUT", 114.3, 66.04),
-        wire(34, 101.6, 73.66, 88.9, 73.66), label(35, "GND", 88.9, 73.66), *more,
-    )  # fmt: skip
+        part(10, "R", "R1", upper, 101.6, 62.23),
+        part(20, "R", "R2", lower, 101.6, 69.85),
+        part(40, "R", "R3", "100k", 88.9, 66.04),
+        wire(30, 101.6, 58.42, 88.9, 58.42),
+        label(31, "IN", 95.25, 58.42),
+        wire(32, 101.6, 66.04, 114.3, 66.04),
+        label(33, "OUT", 114.3, 66.04),
+        wire(34, 101.6, 73.66, 88.9, 73.66),
+        label(35, "GND", 95.25, 73.66, "global_label"),
+        wire(36, 88.9, 58.42, 88.9, 62.23),
+        wire(37, 88.9, 69.85, 88.9, 73.66),
+        *more,
+    )
 
 
 BOARD = """(kicad_pcb (version 20241229) (generator "test") (generator_version "9.0")
@@ -110,3 +119,9 @@ def footprint(number: int, reference: str, x: float, y: float, nets: Sequence[tu
 
 def board(*items: str) -> str:
     return BOARD + "\n".join(items) + "\n)\n"
+
+
+def text(number: int, words: str, x: float, y: float) -> str:
+    """Text on a sheet; KiCad takes SPICE directives from it."""
+    font = "(effects (font (size 1.27 1.27)))"
+    return f'(text "{words}" (exclude_from_sim no) (at {x} {y} 0) {font} (uuid "{uid(number)}"))'

@@ -1,6 +1,6 @@
 """Design rule check of a board."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -24,6 +24,7 @@ from metaforge.tools.context import Answer, ToolContext
 
 REPORT = "drc.json"
 TESTED = "tested"
+KICAD_COUNTS_TO = 199
 
 
 class BadBoard(ToolError):
@@ -68,8 +69,12 @@ def run_drc(
     warnings = [
         *filter(None, [warning]),
         *([f"schematic parity was not tested: {parity}"] if parity != TESTED else []),
-        *(f"{doubt}: KiCad never applies it" for doubt in (custom.rules.doubts if custom else ())),
+        *(
+            f"{doubt}: KiCad cannot evaluate it, and does not say so"
+            for doubt in (custom.rules.doubts if custom else ())
+        ),
         *_about_zones(checked.board),
+        *_stopped(answer),
         *_shortened(answer, checked.violations, severity_filter),
     ]
     next_step = (
@@ -136,7 +141,7 @@ def check(pcb_file: str, text: str, custom: RulesFile | None, deadline: Deadline
             with_item, with_rule, shows = with_canary(text, custom.text)
             instead = {name: text for name, text in zip(_names(pcb_file), (with_item, with_rule), strict=True)}
         file = mirrored(pcb_file, ctx, instead)
-        violations = _report(file, pcb_file, reading.result, deadline, ctx)
+        violations = report_of(file, pcb_file, reading.result, deadline, ctx)
         board, shorts = reading.result()
     loaded: bool | None = None
     if custom is not None:
@@ -157,15 +162,27 @@ def _look(text: str, pcb_file: str) -> tuple[Board, list[Violation]]:
     return board, find_shorts(board)
 
 
-def _report(file: Path, pcb_file: str, explain: object, deadline: Deadline, ctx: ToolContext) -> list[Violation]:
+def report_of(
+    file: Path, pcb_file: str, explain: Callable[[], object] | None, deadline: Deadline, ctx: ToolContext
+) -> list[Violation]:
+    """Let KiCad check a board and return its findings.
+
+    Args:
+        file: the board that KiCad opens.
+        pcb_file: what the caller knows it by.
+        explain: raises where the file itself is at fault.
+
+    Raises:
+        ToolError: KiCad left no report.
+    """
     report = ctx.scratch / REPORT
     remove(report)
     words = ("pcb", "drc", "--schematic-parity", "--severity-all", "--format", "json", "--units", "mm",
              "-o", str(report), str(file))  # fmt: skip
     result = run_kicad(words, deadline, cwd=ctx.scratch, doing="checking the board")
     if not report.is_file():
-        if callable(explain):
-            explain()  # Raises where the file itself is at fault.
+        if explain is not None:
+            explain()
         raise failed(result, "check the board", pcb_file, "open it in KiCad 9, which says more, and save it")
     try:
         return read_drc(report.read_text(encoding="utf-8", errors="replace"))
@@ -241,6 +258,12 @@ def _about_zones(board: Board) -> list[str]:
         f"{len(board.empty_zones)} of {board.zones_count} copper zones have no filled copper ({', '.join(nets[:5])}): "
         "they were checked as they are; fill them in KiCad (B) and save"
     ]
+
+
+def _stopped(answer: DrcAnswer) -> list[str]:
+    """Say where KiCad stopped counting."""
+    kinds = [kind for kind, number in answer.by_type.items() if number >= KICAD_COUNTS_TO]
+    return [f"KiCad stops at {KICAD_COUNTS_TO} findings of a kind: there may be more {', '.join(kinds)}"] * bool(kinds)
 
 
 def _shortened(answer: DrcAnswer, violations: Sequence[Violation], severity: str) -> list[str]:

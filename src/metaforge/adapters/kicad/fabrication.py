@@ -38,7 +38,7 @@ def export_gerber(
     """
     text, warning = read_file(ctx.workspace, pcb_file)
     board = board_of(text, pcb_file)
-    _refuse_unknown(layers, text)
+    _refuse_unknown(layers, board)
     if not board.outline_count:
         raise ToolError(
             f"{pcb_file} has no outline: nothing is drawn on Edge.Cuts, so a manufacturer has no edge to cut",
@@ -75,15 +75,14 @@ def export_gerber(
     )  # fmt: skip
 
 
-def _refuse_unknown(layers: list[str] | None, text: str) -> None:
+def _refuse_unknown(layers: list[str] | None, board: Board) -> None:
     if layers is None:
         return
-    known = re.findall(r'^\s*\(\d+\s+"?([\w.]+)"?\s+(?:signal|user|power|mixed|jumper)', text, re.MULTILINE)
-    wrong = [name for name in layers if name not in known]
+    wrong = [name for name in layers if name not in board.layers]
     if wrong or not layers:
+        known = ", ".join(board.layers)
         raise InvalidArguments(
-            f"layers: {', '.join(wrong) or 'none'}; this board has {', '.join(known)}",
-            fields={"layers": f"some of {', '.join(known)}"},
+            f"layers: {', '.join(wrong) or 'none'}; this board has {known}", fields={"layers": f"some of {known}"}
         )
 
 

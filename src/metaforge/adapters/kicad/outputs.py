@@ -35,7 +35,7 @@ def named(output_path: str | None, source: str, ending: str, content: bytes, ctx
         ending: such as `-bom.csv`.
         content: what is written: a name of our own choice never stands in the way of other content.
     """
-    suffix = PurePosixPath(ending).suffix
+    suffix = f".{ending.rpartition('.')[2]}"
     if output_path:
         chosen = PurePosixPath(output_path)
         return chosen if chosen.suffix.lower() == suffix else chosen.with_name(chosen.name + suffix)

@@ -10,10 +10,13 @@ from metaforge.adapters.kicad.answers import (
     DrcAnswer,
     ErcAnswer,
     FabricationAnswer,
+    GeneratedSchematic,
     NetlistAnswer,
     PinMapping,
     RenderAnswer,
+    RoutedBoard,
 )
+from metaforge.adapters.kicad.wanted import SchematicPart
 from metaforge.tools.context import Answer, ToolContext
 from metaforge.tools.effect import Effect
 from metaforge.tools.manifest import Need
@@ -228,3 +231,62 @@ class KicadServer(McpToolServer):
         from metaforge.adapters.kicad.render import Request, render
 
         return render(Request(input_file, view, page, marks_mm or [], output_path), ctx)
+
+    @tool(
+        effect=Effect.PRODUCE, capability="schematic_generation", title="Generate schematic", idempotent=True,
+        timeout_seconds=300, phase=2, search_hint="draw a schematic from a parts list or netlist",
+    )  # fmt: skip
+    def generate_schematic(
+        self,
+        ctx: ToolContext,
+        components: list[SchematicPart] | None = None,
+        nets: dict[str, list[str]] | None = None,
+        netlist_path: InputPath | None = None,
+        symbol_files: list[InputPath] | None = None,
+        title: str = "",
+        output_path: OutputPath | None = None,
+        overwrite: bool = False,
+    ) -> Answer[GeneratedSchematic]:
+        """Draw a schematic of parts and nets, or of a KiCad netlist; KiCad reads it back and checks it.
+
+        Nets named as a power symbol (GND, +5V, VCC) are drawn with it and flagged as supplied.
+
+        Args:
+            components: the parts.
+            nets: name to pins, by number or name: R1.1, U1.VCC.
+            netlist_path: a KiCad netlist instead of components and nets.
+            symbol_files: more .kicad_sym libraries, named by their files.
+            title: for the title block.
+            output_path: default kicad/schematic.kicad_sch.
+            overwrite: replace an existing file.
+        """
+        from metaforge.adapters.kicad.generation import generate_schematic
+
+        return generate_schematic(components, nets, netlist_path, symbol_files or [], title, output_path, ctx)
+
+    @tool(
+        effect=Effect.PRODUCE, capability="pcb_routing", title="Route board", idempotent=True, timeout_seconds=900,
+        max_memory_mb=3072, max_cpu_seconds=1800, phase=2, needs=(Need("module", "freeroute", extra="routing"),),
+        search_hint="autoroute a PCB, route tracks",
+    )  # fmt: skip
+    def auto_route(
+        self,
+        ctx: ToolContext,
+        pcb_file: InputPath,
+        remove_tracks: bool = False,
+        output_path: OutputPath | None = None,
+        overwrite: bool = False,
+    ) -> Answer[RoutedBoard]:
+        """Route a copy of a board; what would break its rules is taken back and counted as unrouted.
+
+        Small boards are routed whole, dense ones in part.
+
+        Args:
+            pcb_file: the .kicad_pcb, parts placed.
+            remove_tracks: route anew without the tracks that it has.
+            output_path: default kicad/NAME-routed.kicad_pcb.
+            overwrite: replace an existing file.
+        """
+        from metaforge.adapters.kicad.routing import auto_route
+
+        return auto_route(pcb_file, remove_tracks, output_path, ctx)
