@@ -25,6 +25,16 @@ def test_the_new_adapter_passes_its_own_test(tmp_path):
     assert "4 passed" in ran.stdout
 
 
+def test_its_tests_run_inside_a_folder_with_settings_of_its_own(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--no-such-option"\n')
+    assert write("beam", tmp_path / "beam") == 0
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "beam/tests"],
+        cwd=tmp_path, env=environment(tmp_path / "beam"), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 def test_the_new_adapter_has_a_manifest(tmp_path, monkeypatch):
     write("beam_two", tmp_path / "beam")
     monkeypatch.syspath_prepend(str(tmp_path / "beam" / "src"))
