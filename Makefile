@@ -8,7 +8,7 @@ export PYTHON ?=
 # for thread-local storage than glibc leaves by default.
 export GLIBC_TUNABLES ?= glibc.rtld.optional_static_tls=16384
 
-.PHONY: help demo test check programs cases e2e bench setup web docs manifests fresh format clean
+.PHONY: help demo test check programs faults probes soak fuzz cases e2e bench setup web docs manifests fresh format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ programs: ## install the real programs (ccx, ngspice, the sandbox), where apt an
 
 real: setup ## only the tests that run real programs
 	@$(BIN)/python -m pytest -q -m program $(ARGS)
+
+faults: setup ## ten faults that users of such servers reported, against the running server; ARGS="-k 05" for one
+	@$(BIN)/python -m pytest -q tests/faults $(ARGS)
 
 cases: programs ## the shared cases as a table: case, quantity, expected, got, verdict
 	@$(BIN)/python -m pytest -q -m cases $(ARGS)

@@ -97,6 +97,17 @@ class FaultyServer(McpToolServer):
             os.write(self._writer.fileno(), raw)
         return said(text)
 
+    @tool(effect=Effect.PRODUCE, capability="faults", title="Build", timeout_seconds=5)
+    def build(self, ctx: ToolContext, seconds: float) -> Answer[Said]:
+        """Build something, within five seconds.
+
+        Args:
+            seconds: how long it takes.
+        """
+        ctx.progress(0.5, "building")
+        time.sleep(seconds)
+        return said("built")
+
     def serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
         self._writer = writer
         super().serve(reader, writer)

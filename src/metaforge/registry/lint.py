@@ -57,10 +57,11 @@ def inner_fault_of(tool: Tool) -> str:
 def _object_fault(schema: dict[str, Any]) -> str:
     if not isinstance(schema, dict):
         return "is not an object"
+    if used := [word for word in _COMBINATORS if word in schema]:
+        return f"the top level uses {', '.join(used)}"
     if schema.get("type") != "object":
         return f'the top level has type {schema.get("type")!r}, it must be "object"'
-    used = [word for word in _COMBINATORS if word in schema]
-    return f"the top level uses {', '.join(used)}" if used else ""
+    return ""
 
 
 def _content_fault(schema: dict[str, Any]) -> str:
