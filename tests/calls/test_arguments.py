@@ -104,3 +104,16 @@ def test_another_name_never_stands_for_what_says_whether_a_person_is_asked() -> 
     with pytest.raises(InvalidArguments) as caught:
         ArgumentJudge().judge(tool, {"force": True, "project": "p1", "radius": 2})
     assert set(caught.value.data["fields"]) == {"force", "project"}
+
+
+def test_a_documented_name_without_its_unit_stands_for_the_one_with_it() -> None:
+    schema = {
+        "type": "object", "additionalProperties": False, "required": ["length_mm"],
+        "properties": {"length_mm": {"type": "number", "exclusiveMinimum": 0}},
+    }  # fmt: skip
+    made = Tool("cad.pad", "cad", "Pad", "", "", schema, {}, aliases={"length": "length_mm"})
+    assert ArgumentJudge().judge(made, {"length": 3}) == {"length_mm": 3}
+    assert ArgumentJudge().judge(made, {"length_mm": 3}) == {"length_mm": 3}
+    for wrong in ({"length": 0}, {"length": 3, "length_mm": 4}, {"size": 3}):
+        with pytest.raises(InvalidArguments):
+            ArgumentJudge().judge(made, wrong)

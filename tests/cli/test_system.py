@@ -106,14 +106,23 @@ def test_a_kernel_that_forbids_boxes_is_told_with_the_command_that_allows_them(t
     assert namespace_fix(tmp_path) == command
 
 
+KICAD = tuple(need for need in MORE_PROGRAMS if need.name == "kicad-cli")
+
+
+def test_freecad_comes_from_the_release_itself():
+    freecad = [need for need in MORE_PROGRAMS if need.name == "freecadcmd"]
+    assert packages_for(freecad, "apt-get", release="bookworm") == ["freecad"]
+    assert not freecad[0].required
+
+
 def test_kicad_comes_from_backports_on_the_release_whose_own_is_too_old():
-    asked = packages_for(MORE_PROGRAMS, "apt-get", release="bookworm")
+    asked = packages_for(KICAD, "apt-get", release="bookworm")
     assert asked == [f"{name}/bookworm-backports" for name in ("kicad", "kicad-symbols", "kicad-footprints")]
-    assert packages_for(MORE_PROGRAMS, "apt-get", release="trixie") == ["kicad", "kicad-symbols", "kicad-footprints"]
+    assert packages_for(KICAD, "apt-get", release="trixie") == ["kicad", "kicad-symbols", "kicad-footprints"]
 
 
 def test_the_command_for_several_programs_installs_each_from_where_it_is():
-    needs = (*PROGRAMS[:1], *MORE_PROGRAMS)
+    needs = (*PROGRAMS[:1], *KICAD)
     command = install_command(needs, "apt-get", is_root=True, platform="linux", release="bookworm")
     assert command.startswith("apt-get install -y calculix-ccx && echo ")
     assert command.count("kicad/bookworm-backports") == 1

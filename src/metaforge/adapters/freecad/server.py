@@ -10,6 +10,7 @@ from metaforge.adapters.freecad.answers import MeshAnswer
 from metaforge.adapters.freecad.assembly import AssemblyTools
 from metaforge.adapters.freecad.dressing import DressingTools
 from metaforge.adapters.freecad.exchange import ExchangeTools
+from metaforge.adapters.freecad.generators import GeneratorTools
 from metaforge.adapters.freecad.measuring import MeasuringTools
 from metaforge.adapters.freecad.process import PYTHON
 from metaforge.adapters.freecad.sessions import SessionTools
@@ -38,7 +39,7 @@ class FreecadServer(McpToolServer):
         self.workbench = bench = Workbench()
         groups = (
             SessionTools(bench), SolidTools(bench), SketchTools(bench), DressingTools(bench), AssemblyTools(bench),
-            MeasuringTools(bench), ExchangeTools(bench), FileTools(bench),
+            MeasuringTools(bench), ExchangeTools(bench), FileTools(bench), GeneratorTools(bench),
         )  # fmt: skip
         super().__init__("freecad", __version__, groups=groups)
 
