@@ -37,6 +37,8 @@ DOCUMENTED = {
     "final", "final_imag", "min", "max", "value", "at", "mean", "rms", "peak_to_peak", "waveform_data",
     "measurements",
     "mag_db_final", "mag_db_min", "mag_db_max", "phase_deg_final",
+    # Directions and colours have no unit; of a map of dimensions each key has it.
+    "axis", "color", "parameters", "params",
     # SPICE's own names of what an analysis sweeps: seconds, hertz, or whatever the source gives.
     "start", "stop", "step", "max_step", "fstart", "fstop", "points", "max_points", "quality_factor",
 }  # fmt: skip

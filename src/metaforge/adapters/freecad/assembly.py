@@ -23,7 +23,7 @@ def _joint(told: dict[str, Any]) -> dict[str, Any]:
 class AssemblyTools(Group):
     """Assemblies and parameters."""
 
-    @step(title="Create assembly")
+    @step(title="Create assembly", search_hint="start an assembly of parts in FreeCAD")
     def create_assembly(self, ctx: ToolContext, session_id: str, name: str | None = None) -> Answer[Told]:
         """Make an empty assembly: a container that places its parts together.
 
@@ -37,7 +37,7 @@ class AssemblyTools(Group):
             ctx, session, reply, "Assembly", False, f"freecad.add_part_to_assembly with assembly_id {reply['obj_id']}"
         )
 
-    @step(title="Add part to assembly")
+    @step(title="Add part to assembly", search_hint="put a part into an assembly")
     def add_part_to_assembly(
         self,
         ctx: ToolContext,
@@ -65,7 +65,7 @@ class AssemblyTools(Group):
             next_step="freecad.add_assembly_joint, or export_model of the assembly",
         )  # fmt: skip
 
-    @step(title="Add assembly joint")
+    @step(title="Add assembly joint", search_hint="joint, hinge, slider between two parts")
     def add_assembly_joint(
         self,
         ctx: ToolContext,
@@ -107,7 +107,7 @@ class AssemblyTools(Group):
             "freecad.list_joints, or export_model of the assembly", programs={"FreeCAD": session.process.version},
         )  # fmt: skip
 
-    @look(title="List joints")
+    @look(title="List joints", search_hint="joints of an assembly")
     def list_joints(self, ctx: ToolContext, session_id: str) -> Answer[Told]:
         """List the joints of a session's assemblies.
 

@@ -194,7 +194,7 @@ class DressingTools(Group):
             axis=axis,
         )  # fmt: skip
 
-    @step(title="Mirror feature")
+    @step(title="Mirror feature", search_hint="mirror image of a feature")
     def mirror_feature(
         self,
         ctx: ToolContext,

@@ -32,7 +32,7 @@ PACKAGES: dict[str, dict[str, float]] = {
 class GeneratorTools(Group):
     """Enclosures, holes, gears, lattices, packages, profiles."""
 
-    @step(title="Generate enclosure", phase=2)
+    @step(title="Generate enclosure", search_hint="box, case, housing in FreeCAD", phase=2)
     def generate_enclosure(
         self,
         ctx: ToolContext,
@@ -77,7 +77,7 @@ class GeneratorTools(Group):
             ctx, session, reply, name.replace("_", " "), change=Change.NEW, picture=picture, more=told, next_step=NEXT
         )
 
-    @step(title="Fastener hole", phase=2)
+    @step(title="Fastener hole", search_hint="drill a screw hole with counterbore", phase=2)
     def fastener_hole(
         self,
         ctx: ToolContext,
@@ -123,7 +123,7 @@ class GeneratorTools(Group):
             more={"body_id": reply["body_id"], "skill": "fastener_hole"},
         )  # fmt: skip
 
-    @step(title="Thread insert", phase=2)
+    @step(title="Thread insert", search_hint="boss for a threaded insert", phase=2)
     def thread_insert(
         self,
         ctx: ToolContext,
@@ -164,7 +164,7 @@ class GeneratorTools(Group):
             more={"body_id": reply["body_id"], "skill": "thread_insert"},
         )  # fmt: skip
 
-    @step(title="Lattice perforation", phase=2)
+    @step(title="Lattice perforation", search_hint="grid of holes, perforated plate", phase=2)
     def lattice_perforation(
         self,
         ctx: ToolContext,
@@ -199,7 +199,7 @@ class GeneratorTools(Group):
             more={"body_id": reply["body_id"], "cell_count": reply["cells"], "skill": "lattice_perforation"},
         )  # fmt: skip
 
-    @step(title="Generate gear", phase=2)
+    @step(title="Generate gear", search_hint="spur gear with involute teeth", phase=2)
     def generate_gear(
         self,
         ctx: ToolContext,
@@ -227,7 +227,7 @@ class GeneratorTools(Group):
             pressure_angle=pressure_angle_deg, name=name,
         )  # fmt: skip
 
-    @step(title="Generate profile part", phase=2)
+    @step(title="Generate profile part", search_hint="turn or extrude an outline", phase=2)
     def generate_profile_part(
         self,
         ctx: ToolContext,
@@ -257,7 +257,7 @@ class GeneratorTools(Group):
             angle=angle_deg, depth=depth_mm, name=name,
         )  # fmt: skip
 
-    @step(title="Generate IC package", phase=2)
+    @step(title="Generate IC package", search_hint="3D model of a chip package", phase=2)
     def generate_ic_package(
         self,
         ctx: ToolContext,

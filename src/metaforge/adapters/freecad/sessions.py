@@ -37,7 +37,8 @@ class SessionTools(Group):
         )
 
     @tool(
-        effect=Effect.PRODUCE, capability="cad_session", title="Close FreeCAD session", session="close",
+        effect=Effect.PRODUCE, capability="cad_session", title="Close FreeCAD session", search_hint="end a CAD session",
+        session="close",
         needs=(FREECAD,), timeout_seconds=60, max_memory_mb=3072,
     )  # fmt: skip
     def close_session(self, ctx: ToolContext, session_id: str) -> Answer[Told]:
@@ -49,7 +50,7 @@ class SessionTools(Group):
         session = self.workbench.close(session_id)
         return Answer({"closed": True, "session_id": session_id}, f"Session {session.name} is closed.")
 
-    @look(title="Describe session")
+    @look(title="Describe session", search_hint="list the objects of a CAD session")
     def describe_session(self, ctx: ToolContext, session_id: str) -> Answer[Told]:
         """List a session's objects with id, kind, volume, box, and what is pinned or imported.
 

@@ -91,7 +91,7 @@ class SolidTools(Group):
             next_step=f"freecad.transform_object, boolean, fillet or export_model with obj_id {reply['obj_id']}",
         )  # fmt: skip
 
-    @step(title="Create body")
+    @step(title="Create body", search_hint="start a part in a FreeCAD session")
     def create_body(self, ctx: ToolContext, session_id: str, name: str | None = None) -> Answer[Told]:
         """Make an empty body: sketches and features are built in it, one solid in the end.
 
