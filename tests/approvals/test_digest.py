@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,16 @@ def test_the_canonical_form_is_that_of_the_standard() -> None:
         '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],'
         '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
     )
+
+
+EDGES = st.sampled_from(
+    [0.0, -0.0, 1e-4, 9.99e-5, 1e15, 999999999999999.9, 1.5e15, 0.1, 100.25, 1e16, 1e21, 5e-324, 3.0]
+)
+
+
+@given(st.recursive(VALUES | EDGES | st.floats(1e-5, 1e16), lambda inner: st.lists(inner, max_size=4)))
+def test_the_quick_way_writes_what_the_standards_own_library_writes(value: object) -> None:
+    assert canonical(value) == rfc8785.dumps(value)
 
 
 @given(VALUES)

@@ -157,7 +157,9 @@ class Gate:
     async def _begin(self, call: HeldCall, client: Client | None) -> Waiting:
         """Write the request down and begin to ask."""
         asking = asking_about(call, self._settings)
-        request = self._request(call, asking, await self._preview(call, client, asking))
+        preview = await self._preview(call, client, asking)
+        # Arguments of many megabytes take a while to be written down canonically: not on the loop that serves others.
+        request = await asyncio.to_thread(self._request, call, asking, preview)
         waiting = self._waiting(await self._open(request), client, asking)
         _log_held(waiting, asking)
         self._announce(waiting.entry)
@@ -293,7 +295,7 @@ class Gate:
             entry = await asyncio.to_thread(self.ledger.get, approval_id)
         except UnknownApproval:
             raise BadRequestState from None
-        digest = self.digest(call)
+        digest = await asyncio.to_thread(self.digest, call)
         if entry.request.digest != digest or not await asyncio.to_thread(self._once.use, str(carried.get("nonce"))):
             raise BadRequestState
         parked = self._parked.pop(approval_id, None)

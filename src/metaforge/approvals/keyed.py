@@ -40,8 +40,13 @@ class Keyed:
         """
         actor_id, started = call.caller.actor_id, False
         # Neither the project that is open nor the adapter's version: the first of two calls may have changed them.
-        digest = call_digest(call.resolved().id, call.arguments, "", actor_id, "")
-        stored = await asyncio.to_thread(self._writes.reserve, actor_id, key, digest, call.id)
+        tool_id = call.resolved().id
+
+        def reserve() -> dict[str, Any] | None:
+            digest = call_digest(tool_id, call.arguments, "", actor_id, "")
+            return self._writes.reserve(actor_id, key, digest, call.id)
+
+        stored = await asyncio.to_thread(reserve)
         if stored is not None:
             return _again(stored, key)
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
+from metaforge.approvals.showing import shown_arguments
 from metaforge.core.ids import new_call_id
 from metaforge.tools.context import Caller
 from metaforge.tools.effect import Effect
@@ -96,6 +98,11 @@ class Request:
     change: Mapping[str, Any] = field(default_factory=dict)
     """What it would do to the design: `{"now": ..., "after": ..., "pictures": [sha256 of an artefact]}`."""
 
+    @cached_property
+    def shown(self) -> Mapping[str, Any]:
+        """The arguments as people see them."""
+        return shown_arguments(self.arguments)
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -109,6 +116,11 @@ class Decision:
     """The arguments to run instead, where the person changed them."""
     digest: str = ""
     """The digest of the call that was decided: the request's own, or that of the changed arguments."""
+
+    @cached_property
+    def shown(self) -> Mapping[str, Any] | None:
+        """The changed arguments as people see them."""
+        return None if self.arguments is None else shown_arguments(self.arguments)
 
 
 @dataclass(frozen=True)

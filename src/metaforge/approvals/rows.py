@@ -11,7 +11,6 @@ from metaforge.approvals.chain import COLUMNS, GENESIS, Event, Happening, hash_o
 from metaforge.approvals.digest import canonical
 from metaforge.approvals.faults import LedgerBroken
 from metaforge.approvals.model import OPEN_STATES, Decision, Entry, Request, State, Status
-from metaforge.approvals.showing import shown_arguments
 from metaforge.approvals.wire import decision_from, decision_json, request_from, request_json
 from metaforge.store.transaction import Row, Transaction
 
@@ -124,20 +123,21 @@ def entry(transaction: Transaction, approval_id: str) -> Entry | None:
     if not whole:
         return found
     told = json.loads(whole)
-    decision = found.decision
+    request, decision = replace(found.request, arguments=told["asked"]), found.decision
+    request.__dict__["shown"] = found.request.arguments  # which saves making it anew, from many megabytes perhaps
     if decision is not None and told["approved"] is not None:
         decision = replace(decision, arguments=told["approved"])
-    return replace(found, request=replace(found.request, arguments=told["asked"]), decision=decision)
+        decision.__dict__["shown"] = found.decision.arguments if found.decision else None
+    return replace(found, request=request, decision=decision)
 
 
 def _whole(entry: Entry) -> str:
     """Return what is not shown of an open entry's arguments as JSON; empty where all of it is."""
-    asked = dict(entry.request.arguments)
-    edited = entry.decision.arguments if entry.decision is not None else None
-    approved = dict(edited) if edited is not None else None
-    if shown_arguments(asked) == asked and (approved is None or shown_arguments(approved) == approved):
+    request, decision = entry.request, entry.decision
+    approved = decision.arguments if decision is not None else None
+    if request.shown == request.arguments and (decision is None or decision.shown == approved):
         return ""
-    return _text({"asked": asked, "approved": approved})
+    return _text({"asked": dict(request.arguments), "approved": None if approved is None else dict(approved)})
 
 
 def open_entries(transaction: Transaction) -> list[Entry]:

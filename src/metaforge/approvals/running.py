@@ -59,7 +59,7 @@ class Runner:
             edited = None if decision.arguments is None else dict(decision.arguments)
             approved = await revise(call, edited, decision.approver)
             warnings = await self._still_true(approved, entry)
-            digest = self._digest(approved)
+            digest = await asyncio.to_thread(self._digest, approved)
         except BaseException as fault:
             await self._end(entry, State.FAILED, f"it did not run: {_reason(fault)}")
             raise

@@ -56,15 +56,24 @@ def _cut(value: Any, longest: int) -> tuple[Any, int]:
         text = f"{value[:_KEPT_CHARS]} ... [{len(value)} characters in all, SHA-256 {digest}]"
         return text, len(text) + 2
     if isinstance(value, dict):
-        parts = [(name, *_cut(each, longest)) for name, each in value.items()]
-        length = sum(len(name) + each + 6 for name, _, each in parts)
-        if length <= longest:
-            return {name: each for name, each, _ in parts}, length
+        kept, length = dict[str, Any](), 0
+        for name, each in value.items():
+            kept[name], size = _cut(each, longest)
+            length += len(name) + size + 6
+            if length > longest:
+                break  # however long the rest is
+        else:
+            return kept, length
     elif isinstance(value, list):
-        items = [_cut(each, longest) for each in value]
-        length = sum(each + 2 for _, each in items)
-        if length <= longest:
-            return [each for each, _ in items], length
+        items, length = list[Any](), 0
+        for each in value:
+            item, size = _cut(each, longest)
+            items.append(item)
+            length += size + 2
+            if length > longest:
+                break
+        else:
+            return items, length
     else:
         return value, 8
     written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str)

@@ -9,7 +9,6 @@ from typing import Any
 from metaforge.approvals.chain import Event, Happening
 from metaforge.approvals.digest import canonical
 from metaforge.approvals.model import Approver, Decision, Entry, Kind, Request, Route, State
-from metaforge.approvals.showing import shown_arguments
 from metaforge.tools.context import Caller, ServiceClaims, Trust
 from metaforge.tools.effect import Effect
 
@@ -21,7 +20,7 @@ def request_json(request: Request, *, shown: bool = False) -> dict[str, Any]:
         request: what is asked.
         shown: without secrets, for people and for what is kept for ever.
     """
-    arguments = shown_arguments(request.arguments) if shown else dict(request.arguments)
+    arguments = dict(request.shown if shown else request.arguments)
     return {
         "approval_id": request.approval_id,
         "call_id": request.call_id,
@@ -67,15 +66,13 @@ def caller_from(data: Mapping[str, Any]) -> Caller:
 
 def decision_json(decision: Decision, *, shown: bool = False) -> dict[str, Any]:
     """Return a decision as JSON; `shown` as for requests."""
-    arguments = decision.arguments
-    if arguments is not None:
-        arguments = shown_arguments(arguments) if shown else dict(arguments)
+    arguments = decision.shown if shown else decision.arguments
     return {
         "decision": decision.decision,
         "approver": asdict(decision.approver),
         "reason": decision.reason,
         "decided_at": decision.decided_at,
-        "arguments": arguments,
+        "arguments": None if arguments is None else dict(arguments),
         "digest": decision.digest,
     }
 

@@ -154,6 +154,7 @@ class HttpServer:
         except MetaForgeError as fault:
             await fail(send, 400, fault, getattr(fault, "request_id", None))
             return
+        body = None  # a call may wait for minutes, and needs it no more
         method = message.get("method")
         if is_rpc or method in LEGACY_METHODS:
             await self._legacy(scope, headers, identity, message, receive, send)
