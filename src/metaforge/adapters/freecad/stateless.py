@@ -130,7 +130,8 @@ class FileTools(Group):
         )  # fmt: skip
 
     @tool(
-        effect=Effect.PRODUCE, capability="cad_operations", title="Boolean operation on files", search_hint="union, subtract, intersect two STEP files by FreeCAD",
+        effect=Effect.PRODUCE, capability="cad_operations", title="Boolean operation on files",
+        search_hint="union, subtract, intersect two STEP files by FreeCAD",
         idempotent=True,
         needs=(FREECAD,), timeout_seconds=300,
     )  # fmt: skip
