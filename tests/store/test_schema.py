@@ -175,7 +175,9 @@ def test_a_database_deleted_while_running_is_made_again(tmp_path: Path) -> None:
     assert schema.version_of(database.path) == schema.HEAD
 
 
-@pytest.mark.parametrize("name", ["ix_calls_started_at", "ix_nodes_project_id_kind", "uq_baselines_project_id_name"])
+@pytest.mark.parametrize(
+    "name", ["ix_calls_started_at", "ix_nodes_project_id_kind", "uq_baselines_project_id_name", "ix_nodes_handle"]
+)
 def test_an_upgrade_that_dies_half_way_leaves_nothing_and_the_next_one_finishes(tmp_path: Path, name: str) -> None:
     path = at_base(tmp_path / "metaforge.db")
     code = (
