@@ -29,6 +29,7 @@ BENCHMARKS = {
     "approvals": "from a decision to the call that waits for it, and an idle gateway",
     "approvals_held": "500 calls held at once, and a gateway with a page open",
     "circuit": "a circuit against the bare ngspice command",
+    "board": "ERC and DRC against the bare kicad-cli commands",
     "freecad": "FreeCAD sessions, and steps in them against FreeCAD alone",
     "twin_writes": "revision writes from eight processes, and memory over many",
     "twin_read": "a node of the design record, read over HTTP",

@@ -12,7 +12,7 @@ from metaforge.adapters.kicad.mirror import mirrored
 from metaforge.adapters.kicad.program import Deadline, failed, kicad, remove, run_kicad
 from metaforge.adapters.kicad.project import project_of
 from metaforge.adapters.kicad.shorts import find_shorts, missed_by
-from metaforge.adapters.kicad.verdict import by_type, count, counted, first_blocking, told
+from metaforge.adapters.kicad.verdict import by_type, count, counted, first_blocking, name_of, told
 from metaforge.core.errors import FailureMode, ToolError
 from metaforge.formats.kicad_board import NEWEST_VERSION, Board, NotABoard, read_board
 from metaforge.formats.kicad_project import Project
@@ -280,9 +280,9 @@ def _summary(answer: DrcAnswer, checked: Checked) -> str:
         f"{answer.excluded} accepted"
     )
     rules = answer.rules
-    went_by = f"rules of {rules.project_file}" if rules.project_file else "KiCad's default rules"
+    went_by = f"rules of {name_of(rules.project_file)}" if rules.project_file else "KiCad's default rules"
     if rules.custom_rules_file:
         how = "" if rules.custom_rules_loaded else " (use not proven)"
-        went_by += f" and {rules.custom_rules_count} of {rules.custom_rules_file}{how}"
+        went_by += f" and {rules.custom_rules_count} of {name_of(rules.custom_rules_file)}{how}"
     first = first_blocking(checked.violations)
     return f"{verdict} on {answer.pcb_file}; {counts}; {went_by}." + (f" First: {first}" if first else "")

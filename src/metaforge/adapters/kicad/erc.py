@@ -8,7 +8,7 @@ from metaforge.adapters.kicad.hierarchy import read_hierarchy
 from metaforge.adapters.kicad.mirror import mirrored
 from metaforge.adapters.kicad.program import Deadline, failed, kicad, remove, run_kicad
 from metaforge.adapters.kicad.project import project_of
-from metaforge.adapters.kicad.verdict import by_type, count, counted, first_blocking, told
+from metaforge.adapters.kicad.verdict import by_type, count, counted, first_blocking, name_of, told
 from metaforge.core.errors import ToolError
 from metaforge.formats.kicad_report import UnreadableReport, Violation, read_erc
 from metaforge.tools.context import Answer, ToolContext
@@ -120,6 +120,6 @@ def _summary(answer: ErcAnswer, violations: Sequence[Violation]) -> str:
     counts = (
         f"{counted(answer.warnings, 'warning')}, {answer.excluded} accepted, {counted(answer.sheets_count, 'sheet')}"
     )
-    went_by = f"rules of {answer.rules.project_file}" if answer.rules.project_file else "KiCad's default rules"
+    went_by = f"rules of {name_of(answer.rules.project_file)}" if answer.rules.project_file else "KiCad's default rules"
     first = first_blocking(violations)
     return f"{verdict} in {answer.schematic_file}; {counts}; {went_by}." + (f" First: {first}" if first else "")

@@ -7,6 +7,9 @@ from metaforge.adapters.kicad.answers import Place, ViolationTold
 from metaforge.adapters.kicad.hints import FIXES
 from metaforge.formats.kicad_report import Violation
 
+FIRST_LENGTH = 120
+"""Of the finding that a summary tells: it is to stand alone in 120 tokens."""
+
 
 def told(violations: Sequence[Violation], severity: str, most: int) -> list[ViolationTold]:
     """Return what is shown: of the severity asked for, blocking ones first, at most so many."""
@@ -40,10 +43,15 @@ def counted(number: int, word: str) -> str:
 
 
 def first_blocking(violations: Sequence[Violation]) -> str:
-    """Tell the first finding that blocks, with where it is."""
+    """Tell the first finding that blocks, in short, with where it is."""
     for each in violations:
         if each.blocks:
             where = f" at ({each.items[0].x_mm:g}, {each.items[0].y_mm:g}) mm" if each.items else ""
-            item = f", {each.items[0].description}" if each.items else ""
-            return f"{each.kind}: {each.description}{item}{where}"
+            words = f"{each.kind}, {each.description}"
+            return f"{words if len(words) <= FIRST_LENGTH else words[: FIRST_LENGTH - 3] + '...'}{where}"
     return ""
+
+
+def name_of(path: str) -> str:
+    """Return a file's name without its folders."""
+    return path.rpartition("/")[2]
