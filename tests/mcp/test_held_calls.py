@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from desk import events, request
 
-from metaforge.approvals import running
+from metaforge.approvals import room, running
 from metaforge.approvals.faults import LedgerUnavailable, NotDecidable
 from metaforge.approvals.model import Approver, Kind, Route, State
 
@@ -284,6 +284,24 @@ async def test_an_end_that_could_not_be_written_down_is_written_when_the_ledger_
     assert await desk.projects() == ["Leg"]
     await desk.state(entry.approval_id, State.COMPLETED)
     assert len(events(log, "approval_end_not_recorded")) == 1
+
+
+async def test_a_client_that_asks_without_end_is_refused_until_somebody_decides(open_house, monkeypatch) -> None:
+    monkeypatch.setattr(room, "MAX_COUNT", 4)
+    web, desk = await open_house()
+    await web.initialize()
+    calls = [asyncio.create_task(web.post(request(CREATE, {"name": name}, name))) for name in ("Leg", "Arm")]
+    entries = await desk.waiting(2)
+    refused = (await web.post(request(CREATE, {"name": "Toe"}, 9))).json()["result"]
+    assert refused["isError"] is True
+    assert "2 of this client's calls" in refused["content"][0]["text"]
+    assert len(await desk.waiting()) == 2, "nobody was asked"
+    for entry in entries:
+        await desk.decide("reject", entry, reason="no")
+    await asyncio.gather(*calls)
+    third = asyncio.create_task(web.post(request(CREATE, {"name": "Toe"}, 10)))
+    await desk.decide()
+    assert (await third).json()["result"]["structuredContent"]["name"] == "Toe"
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 from desk import Desk, events, settings_of
 
 from metaforge.app import App
+from metaforge.approvals import room
 from metaforge.approvals.faults import NotDecidable
 from metaforge.approvals.model import Route, State
 
@@ -124,6 +125,23 @@ async def test_an_answer_is_taken_once(open_modern, over) -> None:
     again = await client.back({"name": "Leg"}, state, YES)
     assert again["error"]["message"] == REFUSED
     assert await desk.projects() == ["Leg"]
+
+
+async def test_calls_that_are_away_take_room_until_they_come_back_or_end(open_modern, monkeypatch) -> None:
+    monkeypatch.setattr(room, "MAX_COUNT", 2)
+    client, desk = await open_modern()
+    state, _ = await client.asked({"name": "Leg"})
+    refused = (await client.call({"name": "Arm"}))["result"]
+    assert "1 of this client's calls" in refused["content"][0]["text"]
+    assert len(await desk.waiting()) == 1
+    assert (await client.back({"name": "Leg"}, state, YES))["result"]["resultType"] == "complete"
+    state, _ = await client.asked({"name": "Arm"})
+    (entry,) = await desk.waiting()
+    await asyncio.to_thread(desk.ledger.end, entry.approval_id, State.CANCELED, "enough")
+    async with asyncio.timeout(10):
+        while "requestState" not in (told := await client.call({"name": "Toe"}))["result"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert told["result"]["resultType"] == "input_required"
 
 
 async def test_of_many_answers_at_once_one_is_taken(open_modern) -> None:

@@ -28,6 +28,7 @@ from metaforge.approvals.model import (
 from metaforge.approvals.policy import Policy
 from metaforge.approvals.port import Ledger, Waker
 from metaforge.approvals.preview import Preview, Previewer
+from metaforge.approvals.room import Place, Room
 from metaforge.approvals.running import Runner
 from metaforge.core.clock import utc_now
 from metaforge.core.errors import MetaForgeError
@@ -95,6 +96,7 @@ class Gate:
         self._previewer = previewer
         self._versions = versions
         self._announce = announce
+        self._room = Room()
         self._driver = Driver(ledger, waker, settings.dashboard_url, self._spawn)
         self._runner = Runner(ledger, previewer, self.digest, self._spawn)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -115,18 +117,29 @@ class Gate:
             InputRequired: the call is to be sent again with the person's answer.
             MetaForgeError: what the call itself raises, before anyone is asked or when it runs.
         """
-        client: Client | None = call.ask
-        if client is not None and client.carried is not None:
-            waiting = await self._come_back(call, client, client.carried)
-        else:
-            waiting = await self._begin(call, client)
-        if not waiting.hold.has_ended:
-            await self._drive(waiting)
+        is_back = call.ask is not None and call.ask.carried is not None
+        place = self._room.take(call.caller, call.arguments, is_back=is_back)
+        try:
+            waiting = await self._wait(call, place)
+        finally:
+            if not place.is_kept:
+                place.leave()
         held_seconds = seconds_between(waiting.entry.request.created_at, utc_now())
         _log_ended(waiting, held_seconds)
         if waiting.entry.state is State.APPROVED:
             return await self._runner.run(call, proceed, revise, waiting.entry, held_seconds)
         raise outcomes.not_approved(waiting.entry, waiting.route, self._settings.dashboard_url, held_seconds)
+
+    async def _wait(self, call: HeldCall, place: Place) -> Waiting:
+        """Wait until a call is decided or its hold has ended."""
+        client: Client | None = call.ask
+        if client is not None and client.carried is not None:
+            waiting = await self._come_back(call, client, client.carried)
+        else:
+            waiting = await self._begin(call, client, place)
+        if not waiting.hold.has_ended:
+            await self._drive(waiting)
+        return waiting
 
     async def close(self) -> None:
         """End what still waits, and finish what is being written down."""
@@ -154,7 +167,7 @@ class Gate:
 
     # -- a call that is held ---------------------------------------------------------------------------------------
 
-    async def _begin(self, call: HeldCall, client: Client | None) -> Waiting:
+    async def _begin(self, call: HeldCall, client: Client | None, place: Place) -> Waiting:
         """Write the request down and begin to ask."""
         asking = asking_about(call, self._settings)
         preview = await self._preview(call, client, asking)
@@ -167,7 +180,7 @@ class Gate:
             entry, url = waiting.entry, self._settings.dashboard_url
             call.progress(0.0, outcomes.waiting_message(entry.request, waiting.route, url))
         if client is not None and asking.inline and client.comes_back:
-            self._park(waiting)
+            self._park(waiting, place)
             raise self._sent_away(waiting.entry, client)
         return waiting
 
@@ -269,11 +282,13 @@ class Gate:
         until = time.time() + left_seconds + LATE_SECONDS
         return client.send_away(QUESTION, questions.question(request), questions.SCHEMA, carried, until)
 
-    def _park(self, waiting: Waiting) -> None:
+    def _park(self, waiting: Waiting, place: Place) -> None:
         """Wait for the dashboard, or the end, while the client has the call."""
         waiting.client = None
         task = self._parked[waiting.entry.approval_id] = asyncio.ensure_future(self._keep(waiting))
         task.add_done_callback(lambda _: self._parked.pop(waiting.entry.approval_id, None))
+        place.is_kept = True
+        task.add_done_callback(place.leave)
 
     async def _keep(self, waiting: Waiting) -> None:
         try:
