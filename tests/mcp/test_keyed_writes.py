@@ -53,6 +53,29 @@ async def test_a_key_stands_for_one_call(open_house) -> None:
     assert await desk.projects() == ["Leg"]
 
 
+async def test_a_key_that_another_session_used_in_its_own_project_is_not_this_ones(open_house) -> None:
+    web, desk = await open_house(approval_hold="destroy")
+    document = {"name": "Notes", "content": "# Notes", "document_type": "documentation", "idempotency_key": "notes-1"}
+
+    async def write(name: str) -> Any:
+        return (await web.post(request("twin.record_document", document, name))).json()["result"]
+
+    await web.initialize()
+    await web.post(request(CREATE, {"name": "Arm"}, 1))
+    first = await write("first")
+    assert "replayOf" not in first["_meta"]
+    await web.post(request(CREATE, {"name": "Leg"}, 2))
+    assert (await write("again"))["_meta"]["replayOf"] == first["_meta"]["callId"], "it opened another project since"
+
+    await web.initialize()
+    assert (await write("reconnected"))["_meta"]["replayOf"] == first["_meta"]["callId"], "its answer may be lost"
+    await web.post(request(CREATE, {"name": "Toe"}, 3))
+    other = await write("other")
+    assert other["isError"] is True
+    assert "send it with a new key" in other["content"][0]["text"]
+    assert len(await desk.projects()) == 3
+
+
 async def test_while_the_first_one_waits_the_second_is_told_so(open_house) -> None:
     web, desk = await open_house()
     await web.initialize()

@@ -9,7 +9,7 @@ from typing import Any
 from metaforge.approvals.digest import call_digest
 from metaforge.approvals.held import HeldCall
 from metaforge.approvals.idempotency import KeyedWrites
-from metaforge.core.errors import FailureMode, ToolCrashed, ToolError, ToolTimedOut
+from metaforge.core.errors import FailureMode, InvalidArguments, ToolCrashed, ToolError, ToolTimedOut
 from metaforge.tools.context import Artefact, ImageContent, Outcome, ProgramVersion
 
 Start = Callable[[], Awaitable[None]]
@@ -48,6 +48,7 @@ class Keyed:
 
         stored = await asyncio.to_thread(reserve)
         if stored is not None:
+            _refuse_elsewhere(stored, call, key)
             return _again(stored, key)
 
         async def start() -> None:
@@ -62,7 +63,7 @@ class Keyed:
             is_unknown = started and isinstance(fault, asyncio.CancelledError | ToolTimedOut | ToolCrashed)
             await asyncio.shield(asyncio.ensure_future(self._give_up(actor_id, key, call.id, is_unknown)))
             raise
-        await asyncio.to_thread(self._writes.finish, actor_id, key, call.id, _stored(outcome, call.id))
+        await asyncio.to_thread(self._writes.finish, actor_id, key, call.id, _stored(outcome, call))
         return outcome
 
     async def _give_up(self, actor_id: str, key: str, call_id: str, is_unknown: bool) -> None:
@@ -91,9 +92,31 @@ class UsedOnce:
         return True
 
 
-def _stored(outcome: Outcome, call_id: str) -> dict[str, Any]:
+def _refuse_elsewhere(stored: dict[str, Any], call: HeldCall, key: str) -> None:
+    """Refuse a key that another session used for the project which was open there: it is another write.
+
+    Several clients may share one identity, and keys that models make up are alike. The same session may have opened
+    another project since, and one that has none open has lost its answer with its connection.
+    """
+    there = stored.get("project_id", "")
+    if there and call.project_id and there != call.project_id and stored.get("sender") != _sender(call):
+        raise InvalidArguments(
+            f"The idempotency key {key!r} belongs to another call ({stored['call_id']}), in project {there}, and this "
+            f"one is about {call.project_id}: send it with a new key",
+            code="idempotency_key_reused",
+        )
+
+
+def _sender(call: HeldCall) -> str:
+    """Return what tells clients of one identity apart; without sessions, what they call themselves."""
+    return call.caller.session_id or call.caller.client_name
+
+
+def _stored(outcome: Outcome, call: HeldCall) -> dict[str, Any]:
     return {
-        "call_id": call_id,
+        "call_id": call.id,
+        "project_id": call.project_id,
+        "sender": _sender(call),
         "data": outcome.data,
         "summary": outcome.summary,
         "warnings": list(outcome.warnings),
