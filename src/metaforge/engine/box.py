@@ -72,6 +72,16 @@ class Box:
         """Connect the pipes; `on_stdout` gets bytes as they come, `on_closed` is called at their end."""
         loop = asyncio.get_running_loop()
         self._watch_exit(loop)
+        connecting = loop.create_task(self._connect(on_stdout, on_closed))
+        try:
+            await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            # A transport that is cut off while it is made closes its pipe, and so would we: perhaps somebody else's.
+            await asyncio.wait([connecting])
+            raise
+
+    async def _connect(self, on_stdout: Callable[[bytes], None], on_closed: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
         popen = self._popen
         reading, _ = await loop.connect_read_pipe(lambda: _Reading(on_stdout, on_closed), popen.stdout)
         errors, _ = await loop.connect_read_pipe(lambda: _Reading(self._keep_stderr, self._close_stderr), popen.stderr)
