@@ -1,9 +1,10 @@
 """A call's files: judged, stored by content, placed all or none, and nothing left behind."""
 
+import asyncio
 import hashlib
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -158,6 +159,46 @@ async def test_a_full_disk_in_the_middle_places_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", full)
     monkeypatch.setattr(Path, "rename", no_rename)
     with pytest.raises(ToolError, match="No space left") as caught:
-        collector.place(found.files, overwrite=False)
+        collector.place(found.files, overwrite=None)
     assert caught.value.kind == "output_unwritable"
     assert list(workspace.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", ["theirs", ""], ids=["replaced", "new"])
+@pytest.mark.parametrize("begun", ["before", ""], ids=["over a file", "over nothing"])
+def test_what_somebody_put_there_while_the_tool_worked_is_kept(tmp_path, begun, there):
+    workspace, output = tmp_path / "workspace", tmp_path / "output"
+    for folder in (workspace, output):
+        folder.mkdir()
+    (output / "a.txt").write_text("ours")
+    if begun:
+        (workspace / "a.txt").write_text(begun)
+    collector = Collector(workspace, BlobStore(tmp_path / "blobs"))
+    overwrite = collector.standing(PurePosixPath("a.txt"))
+    (workspace / "mine.txt").write_text(there)
+    (workspace / "mine.txt").replace(workspace / "a.txt")
+    found = collector.examine({"files": [{"path": "a.txt"}]}, output, max_disk_mb=1)
+    with pytest.raises(ToolError, match="was changed while the tool worked") as caught:
+        collector.place(found.files, overwrite=overwrite)
+    assert caught.value.kind == "output_changed"
+    assert (workspace / "a.txt").read_text() == there
+    collector.place(found.files, overwrite=collector.standing(PurePosixPath("a.txt")))
+    assert (workspace / "a.txt").read_text() == "ours"
+
+
+async def test_a_file_that_a_person_saves_while_a_script_works_is_not_lost(any_house):
+    target = any_house.workspace / "part.txt"
+    target.write_text("first")
+    code = (
+        "ctx.progress(0.5, 'working')\n"
+        "while (ctx.workspace / 'part.txt').read_text() == 'first': pass\n"
+        "ctx.output_file('part.txt').write_text('ours')\n"
+        "from metaforge.tools.context import OutputFile\n"
+        "files = (OutputFile('part.txt'),)\n"
+    )
+    call = asyncio.create_task(any_house.call("script", code=code, output_path="part.txt", overwrite=True))
+    await any_house.begun.wait()
+    target.write_text("a person's own")
+    with pytest.raises(ToolError, match="was changed while the tool worked"):
+        await call
+    assert target.read_text() == "a person's own"

@@ -12,6 +12,7 @@ from metaforge.core.ids import sha256_file
 from metaforge.engine.placing import occupied, write_all
 from metaforge.store.blobs import Blobs
 from metaforge.tools.context import Artefact, ImageContent
+from metaforge.tools.manifest import Tool
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MAX_PICTURE_BYTES = 2 << 20
@@ -35,6 +36,14 @@ class Found:
     size_bytes: int
     media_type: str
     role: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What was at the place that a call names for its output when it began."""
+
+    path: PurePosixPath
+    state: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -100,14 +109,20 @@ class Collector:
             )
         return collection
 
-    def place(self, files: Iterable[Found], *, overwrite: bool) -> tuple[Artefact, ...]:
+    def standing(self, path: PurePosixPath) -> Standing:
+        """Return what is at a place of the workspace now, for `place` to tell later whether it is still that."""
+        return Standing(path, _state_of(self._workspace / path))
+
+    def place(self, files: Iterable[Found], *, overwrite: Standing | None) -> tuple[Artefact, ...]:
         """Store every file and put it at its place in the workspace; nothing is placed unless all can be.
 
         Args:
-            overwrite: whether files with other content may be replaced.
+            overwrite: what was there when the call began, whose files with other content may be replaced; None where
+                nothing may. What somebody put there since is kept.
 
         Raises:
-            ToolError: kind `output_exists` when a file is there with other content; `output_unwritable`.
+            ToolError: kind `output_exists` when a file is there with other content, `output_changed` when one was put
+                there meanwhile; `output_unwritable`.
         """
         root = self._workspace.resolve()
         artefacts: list[Artefact] = []
@@ -119,7 +134,7 @@ class Collector:
                 wanted.append((artefact, self._blobs.path_of(sha256)))
             artefacts.append(artefact)
         if wanted:
-            write_all(root, wanted, overwrite=overwrite)
+            write_all(root, wanted, overwrite=overwrite is not None)
         return tuple(artefacts)
 
     def keep(self, files: Iterable[Found]) -> tuple[Artefact, ...]:
@@ -138,7 +153,7 @@ class Collector:
             size_bytes=file.size_bytes, media_type=file.media_type, role=file.role,
         )  # fmt: skip
 
-    def _must_write(self, root: Path, artefact: Artefact, *, overwrite: bool) -> bool:
+    def _must_write(self, root: Path, artefact: Artefact, *, overwrite: Standing | None) -> bool:
         target = Path(artefact.absolute_path)
         parent = target.parent.resolve()
         if not parent.is_relative_to(root):
@@ -160,9 +175,33 @@ class Collector:
             and sha256_file(target) == artefact.sha256
         ):
             return False
-        if not overwrite:
+        if overwrite is None:
             raise occupied(artefact)
+        if artefact.path == str(overwrite.path) and _state_of(target) != overwrite.state:
+            raise ToolError(
+                f"{artefact.path} was changed while the tool worked, and was left as it is; nothing was placed in the "
+                "workspace",
+                kind="output_changed", where=artefact.path,
+                fix="look at what is there now, then call again or choose another output path", path=artefact.path,
+            )  # fmt: skip
         return True
+
+
+def asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:
+    """Return the output path that a call names, or the one place where an unnamed script's files may lie."""
+    for name, about in tool.input_schema.get("properties", {}).items():
+        if about.get("format") == "output-path" and isinstance(arguments.get(name), str):
+            return PurePosixPath(arguments[name])
+    return UNNAMED
+
+
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    """Return what changes whenever a file is written or replaced; None where there is none."""
+    try:
+        there = path.lstat()
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns
 
 
 def _named_files(answer: dict[str, Any]) -> list[dict[str, Any]]:

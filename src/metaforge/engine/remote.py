@@ -13,7 +13,7 @@ from metaforge.engine import faults
 from metaforge.engine.answers import checked
 from metaforge.engine.asking import DeadlineStruck, expire
 from metaforge.engine.breaker import Breaker
-from metaforge.engine.collect import Collector
+from metaforge.engine.collect import Collector, Standing, asked_for
 from metaforge.engine.connection import HttpConnection
 from metaforge.engine.faults import DeadlinePassed, WorkerCrashed
 from metaforge.engine.health import latency_of
@@ -180,6 +180,7 @@ class RemoteSource:
             "call_id": invocation.call_id, "trace_id": invocation.trace_id, "overwrite": invocation.overwrite,
             "fetch_outputs": True,
         }  # fmt: skip
+        overwrite = self._collector.standing(asked_for(tool, arguments)) if invocation.overwrite else None
         await self._enter(invocation)
         try:
             endpoint, message = await self._ask(params, invocation)
@@ -192,7 +193,7 @@ class RemoteSource:
             folder = make_folder(self._folders)
             try:
                 connection = endpoint.connection
-                return await self._bring(connection, tool, answer, url, folder, overwrite=invocation.overwrite)
+                return await self._bring(connection, tool, answer, url, folder, overwrite=overwrite)
             finally:
                 remove_tree(folder)
                 await endpoint.connection.client.delete(url)
@@ -262,7 +263,7 @@ class RemoteSource:
         url: str,
         folder: Path,
         *,
-        overwrite: bool,
+        overwrite: Standing | None,
     ) -> Outcome:
         left = (tool.limits.max_disk_mb or DEFAULT_DISK_MB) * _MIB
         names = [str(entry.get("path")) for key in ("files", "pictures") for entry in answer.get(key) or ()]

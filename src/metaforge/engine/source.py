@@ -3,14 +3,14 @@
 import asyncio
 import time
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError, OverLimit
 from metaforge.engine import faults
 from metaforge.engine.answers import checked
 from metaforge.engine.asking import DeadlineStruck, cpu_seconds, expire, memory_mb, refusal, request_of
-from metaforge.engine.collect import UNNAMED, Collection, Collector
+from metaforge.engine.collect import Collection, Collector, Standing, asked_for
 from metaforge.engine.health import WorkerReport, health_of
 from metaforge.engine.launch import DEFAULT_DISK_MB, Launcher, ProcessLauncher
 from metaforge.engine.outcome import outcome_of
@@ -148,6 +148,7 @@ class ProcessSource:
             return await self._sessions.call(tool, arguments, invocation)
         loop = asyncio.get_running_loop()
         started = loop.time()
+        overwrite = self._standing(tool, arguments, invocation)
         worker = self.pool.take()
         if worker is None:
             worker = await self._wait_for_worker(invocation.timeout_seconds, turn_of(invocation.caller))
@@ -158,7 +159,7 @@ class ProcessSource:
             if tool.runs_caller_code:
                 # What a caller's code left running could still change the files.
                 await worker.end()
-            files = await self._collect(worker, tool, arguments, answer, invocation)
+            files = await self._collect(worker, tool, arguments, answer, overwrite)
         except asyncio.CancelledError:
             await self.pool.discard(worker)
             raise
@@ -175,13 +176,14 @@ class ProcessSource:
         self, worker: Worker, tool: Tool, arguments: dict[str, Any], invocation: Invocation, left: float, waited: float
     ) -> Outcome:
         """Run one call in the worker of a session, which stays with it."""
+        overwrite = self._standing(tool, arguments, invocation)
         answer = await self._ask(worker, tool, arguments, invocation, left, waited)
         if not tool.runs_caller_code:
-            return await self._collect(worker, tool, arguments, answer, invocation)
+            return await self._collect(worker, tool, arguments, answer, overwrite)
         # What a caller's code left running could change the files while they are looked at.
         worker.box.freeze()
         try:
-            return await self._collect(worker, tool, arguments, answer, invocation)
+            return await self._collect(worker, tool, arguments, answer, overwrite)
         finally:
             worker.box.thaw()
 
@@ -233,8 +235,12 @@ class ProcessSource:
         self.pool.note_refusal()
         raise refusal(worker, error)
 
+    def _standing(self, tool: Tool, arguments: dict[str, Any], invocation: Invocation) -> Standing | None:
+        """Return what a call may replace, as it is now; None where it may replace nothing."""
+        return self._collector.standing(asked_for(tool, arguments)) if invocation.overwrite else None
+
     async def _collect(
-        self, worker: Worker, tool: Tool, arguments: dict[str, Any], answer: dict[str, Any], invocation: Invocation
+        self, worker: Worker, tool: Tool, arguments: dict[str, Any], answer: dict[str, Any], overwrite: Standing | None
     ) -> Outcome:
         if not (answer.get("files") or answer.get("pictures") or answer.get("output_files")):
             return outcome_of(tool, answer, meta=_meta(answer))
@@ -242,15 +248,15 @@ class ProcessSource:
             answer,
             worker.box.output,
             max_disk_mb=tool.limits.max_disk_mb or DEFAULT_DISK_MB,
-            beside=_asked_for(tool, arguments) if tool.runs_caller_code else None,
+            beside=asked_for(tool, arguments) if tool.runs_caller_code else None,
         )
         if tool.effect is Effect.READ:
             artefacts = self._collector.keep(found.files)
         else:
-            artefacts = await self._place(found, overwrite=invocation.overwrite)
+            artefacts = await self._place(found, overwrite=overwrite)
         return outcome_of(tool, answer, artefacts, found.images, meta=_meta(answer))
 
-    async def _place(self, found: Collection, *, overwrite: bool) -> Any:
+    async def _place(self, found: Collection, *, overwrite: Standing | None) -> Any:
         if found.size_bytes <= _INLINE_BYTES:
             return self._collector.place(found.files, overwrite=overwrite)
         task = asyncio.create_task(asyncio.to_thread(self._collector.place, found.files, overwrite=overwrite))
@@ -312,14 +318,6 @@ class ProcessSource:
             worker.forget(number)
             self.pool.release(worker)
         return ""
-
-
-def _asked_for(tool: Tool, arguments: dict[str, Any]) -> PurePosixPath:
-    """Return the output path that a call names, or the one place where an unnamed script's files may lie."""
-    for name, about in tool.input_schema.get("properties", {}).items():
-        if about.get("format") == "output-path" and isinstance(arguments.get(name), str):
-            return PurePosixPath(arguments[name])
-    return UNNAMED
 
 
 def _meta(answer: dict[str, Any]) -> dict[str, Any]:
