@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from metaforge.core.counts import counted
-from metaforge.twin.judging import Judge, Judgement
+from metaforge.twin.judging import Judge, Judgement, Known
 from metaforge.twin.links import LinkType
 from metaforge.twin.metrics import Metrics, Plan
 from metaforge.twin.model import Node
@@ -193,13 +193,27 @@ class _Asked:
 
     def ask(self, sources: "Sources") -> None:
         product = sources.product
-        if not self._applies(product):
+        if not self._applies(product) or self._is_counted(sources):
             return
         told = sources.judged(self.judge)
         if told.status != "no_data" or self._keys:
             self._add(product.ref, told)
         elif self._without is None:
             self._without = told
+
+    def _is_counted(self, sources: "Sources") -> bool:
+        """Count a work product of which nothing more needs to be said, as there are enough like it."""
+        if sources.evidence:
+            return False
+        status = self.judge.status(sources.all, sources.known)
+        if status is None:
+            return False
+        if status == "no_data" and not self._keys:
+            return self._without is not None
+        if len(self._found.kept[status]) < KEPT_COUNT:
+            return False
+        self._found.counts[status] += 1
+        return True
 
     def answer(self) -> RequirementFindings:
         if not self._found.counts:
@@ -241,6 +255,7 @@ class Sources:
         self.evidence = [Metrics(node.body.get("result") or {}, f"evidence {node.node_id}", plan) for node in evidence]
         self.all = [self.measured, *self.evidence, self.said]
         """All of them, those that count first."""
+        self.known: Known = {}
 
     def judged(self, judge: Judge) -> Judgement:
         """Judge by what was measured and by every piece of evidence that speaks of it; the worst counts."""

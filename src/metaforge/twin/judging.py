@@ -9,6 +9,9 @@ from metaforge.twin.expressions import Undetermined
 from metaforge.twin.metrics import Metric, Metrics, normalised, value_in
 from metaforge.twin.quantities import Quantity, Unit, dimension_words, read_unit, split_name
 
+Known = dict[tuple[str, ...], tuple[Metric, Metrics] | None]
+"""What was found for a metric, by the names it was looked for."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -56,6 +59,15 @@ class Judge:
         except Undetermined as fault:
             return Judgement("no_data", str(fault))
         return Judgement("no_data", "it is a text, to be judged by inspection")
+
+    def status(self, sources: Sequence[Metrics], known: Known) -> str | None:
+        """Return how values stand, where that can be told without saying why: a tenth of the work.
+
+        Args:
+            sources: as above.
+            known: what was found in these sources before; others that look for the same need not look again.
+        """
+        return self._limit.status(sources, known) if self._limit is not None else None
 
 
 def judge(entry: Mapping[str, Any], sources: Sequence[Metrics]) -> Judgement:
@@ -109,12 +121,36 @@ class _Limit:
             margin_ratio=_margin(self._operator, shown, self._bound), reason=f"{metric.path} of {source.source}",
         )  # fmt: skip
 
+    def status(self, sources: Sequence[Metrics], known: Known) -> str | None:
+        try:
+            found = known[self._candidates]
+        except KeyError:
+            try:
+                found = self._find(sources)
+            except Undetermined:
+                return None
+            known[self._candidates] = found
+        if found is None:
+            return "no_data"
+        metric = found[0]
+        given = self._units.get(metric.unit)
+        if given is None or given.dimension != self._unit.dimension:
+            return None
+        value = metric.number * given.factor + given.offset
+        return "pass" if expressions.compare(self._operator, value, self._limit.value) else "fail"
+
     def _measured(self, sources: Sequence[Metrics]) -> tuple[Metric, Metrics]:
+        found = self._find(sources)
+        if found is None:
+            raise Undetermined(f"no value of {self._metric}")
+        return found
+
+    def _find(self, sources: Sequence[Metrics]) -> tuple[Metric, Metrics] | None:
         for candidate in self._candidates:
             for source in sources:
                 if found := source.find(candidate):
                     return found, source
-        raise Undetermined(f"no value of {self._metric}")
+        return None
 
 
 def _judge_expression(tree: expressions.Tree, sources: Sequence[Metrics]) -> Judgement:
