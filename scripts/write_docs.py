@@ -39,6 +39,7 @@ RUN_PAGES = (
     "docs/profiles.md",
     "docs/access.md",
     "docs/spice.md",
+    "docs/kicad.md",
     "docs/freecad.md",
     "docs/approvals.md",
     "docs/gateway.md",

@@ -83,6 +83,7 @@ def test_a_boards_copper_is_where_kicad_has_it() -> None:
     assert (board.copper_layers, board.outline_count, board.zones_count, board.empty_zones) == (
         ("F.Cu", "In1.Cu", "B.Cu"), 1, 1, ("GND",),
     )  # fmt: skip
+    assert board.size_mm == (10, 0)
     first, second = board.pads
     # A part turned by 90 degrees counter-clockwise, y downwards: what was 5 mm to the right is 5 mm above.
     assert first.centre == pytest.approx((10, 15))
@@ -93,6 +94,20 @@ def test_a_boards_copper_is_where_kicad_has_it() -> None:
     assert all(math.dist(track.start, (5, 0)) == pytest.approx(5) for track in arc)
     assert min(track.start[1] for track in arc) >= 0
     assert {track.at for track in arc} == {(0.0, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("edge", "size"),
+    [
+        ("(gr_rect (start 1 2) (end 31 22)", (30, 20)),
+        ("(gr_circle (center 5 5) (end 8 9)", (10, 10)),
+        ("(gr_arc (start -5 0) (mid 0 -5) (end 5 0)", (10, 5)),
+        ("(gr_poly (pts (xy 0 0) (xy 4 0) (xy 4 3))", (4, 3)),
+    ],
+)
+def test_a_board_is_as_large_as_its_edge(edge: str, size: tuple[float, float]) -> None:
+    board = read_board(f'(kicad_pcb (version 1) {edge} (layer "Edge.Cuts")))')
+    assert board.size_mm == pytest.approx(size)
 
 
 def test_another_kind_of_file_is_named() -> None:

@@ -77,6 +77,7 @@ class Board:
         empty_zones: nets of zones that have no filled copper.
         zones_count: copper zones, without keep-out areas.
         outline_count: drawings on the board's edge.
+        size_mm: width and height within the middle of the edge's lines.
     """
 
     version: int
@@ -90,6 +91,7 @@ class Board:
     zones_count: int
     empty_zones: tuple[str, ...]
     outline_count: int
+    size_mm: Point = (0.0, 0.0)
 
 
 def read_board(text: str) -> Board:
@@ -108,6 +110,7 @@ def read_board(text: str) -> Board:
     zones = [node for node in children(root, "zone") if child(node, "keepout") is None]
     version = value(root, "version", "0")
     footprints = list(children(root, "footprint", "module"))
+    outline = [node for node in root if not isinstance(node, str) and _is_outline(node)]
     return Board(
         int(version) if version.isdigit() else 0,
         copper,
@@ -119,12 +122,33 @@ def read_board(text: str) -> Board:
         len(footprints),
         len(zones),
         tuple(_net(node, nets) for node in zones if child(node, "filled_polygon") is None),
-        sum(1 for node in root if not isinstance(node, str) and _is_outline(node)),
+        len(outline),
+        _size(outline),
     )
 
 
 def _is_outline(node: Node) -> bool:
     return head(node).startswith("gr_") and value(node, "layer") == "Edge.Cuts"
+
+
+def _size(outline: list[Node]) -> Point:
+    points = [point for node in outline for point in _edge_points(node)]
+    if not points:
+        return (0.0, 0.0)
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return round(max(xs) - min(xs), 3), round(max(ys) - min(ys), 3)
+
+
+def _edge_points(node: Node) -> list[Point]:
+    """Return points that an edge's drawing reaches to."""
+    start, end = _xy(node, "start"), _xy(node, "end")
+    if head(node) == "gr_circle":
+        (x, y), radius = _xy(node, "center"), hypot(*(a - b for a, b in zip(_xy(node, "center"), end, strict=True)))
+        return [(x - radius, y - radius), (x + radius, y + radius)]
+    if head(node) == "gr_arc" and child(node, "mid"):
+        return _arc_points(start, _xy(node, "mid"), end)
+    corners = [numbers(["", corner], "xy") for corner in children(child(node, "pts") or [], "xy")]
+    return [(corner[0], corner[1]) for corner in corners if len(corner) >= 2] or [start, end]
 
 
 def _net(node: Node, nets: dict[str, str]) -> str:

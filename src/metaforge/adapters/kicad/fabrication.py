@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +16,6 @@ from metaforge.formats.kicad_board import Board
 from metaforge.tools.context import Answer, OutputFile, ToolContext
 
 _MEDIA = {".drl": "application/x-excellon", ".gbrjob": "application/json", ".csv": "text/csv", ".step": "model/step"}
-_LAYER = re.compile(r"%TF\.FileFunction,([^*]+)\*%")
 _HIT = re.compile(r"^X-?[\d.]+Y-?[\d.]+", re.MULTILINE)
 _SHORT = "the board's file ends too early, or KiCad could not plot it"
 
@@ -54,12 +52,10 @@ def export_gerber(
     made = _step(file, pcb_file, folder / f"{stem}.step", deadline, ctx) if step else []
     target = PurePosixPath(output_dir or f"{FOLDER}/{stem}-fabrication")
     files = _collect(folder, target, ctx)
-    job = _job(folder)
-    size = job.get("GeneralSpecs", {}).get("Size", {})
     names = [str(each.path) for each in files]
     answer = FabricationAnswer(
-        str(target), len(files), [PurePosixPath(name).name for name in names], _plotted(folder),
-        [float(size.get("X", 0.0)), float(size.get("Y", 0.0))], holes, placed,
+        str(target), len(files), [PurePosixPath(name).name for name in names], _plotted(folder, stem),
+        list(board.size_mm), holes, placed,
         next((name for name in names if name.endswith(".step")), None),
     )  # fmt: skip
     warnings = [*filter(None, [warning]), *_about_zones(board), *made]
@@ -154,21 +150,13 @@ def _collect(folder: Path, target: PurePosixPath, ctx: ToolContext) -> list[Outp
     return files
 
 
-def _job(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
-    for file in folder.glob("*.gbrjob"):
-        found: dict[str, dict[str, dict[str, float]]] = json.loads(file.read_text(encoding="utf-8"))
-        return found
-    return {}
-
-
-def _plotted(folder: Path) -> list[str]:
-    """Return what each Gerber file says it shows."""
-    shown: list[str] = []
-    for file in sorted(folder.iterdir()):
-        if file.suffix not in (".drl", ".gbrjob", ".csv", ".step"):
-            match = _LAYER.search(file.read_text(encoding="utf-8", errors="replace")[:2000])
-            shown.append(match[1] if match else file.stem)
-    return shown
+def _plotted(folder: Path, stem: str) -> list[str]:
+    """Return the layers that were plotted, as the files name them."""
+    return [
+        file.stem.removeprefix(f"{stem}-")
+        for file in sorted(folder.iterdir())
+        if file.suffix not in (".drl", ".gbrjob", ".csv", ".step")
+    ]
 
 
 def _about_zones(board: Board) -> list[str]:

@@ -147,6 +147,6 @@ def _violation(one: _Copper, other: _Copper, at: Point) -> Violation:
     return Violation(
         "shorting_items",
         "error",
-        f"{one.net} and {other.net} touch at ({x:g}, {y:g}) mm; KiCad itself gives one the other's net and is silent",
+        f"{one.net} and {other.net} touch; KiCad itself gives one the other's net and is silent",
         (Item("where they touch", x, y), Item(one.what, *one.at), Item(other.what, *other.at)),
     )

@@ -14,8 +14,13 @@ FIRST_LENGTH = 120
 def told(violations: Sequence[Violation], severity: str, most: int) -> list[ViolationTold]:
     """Return what is shown: of the severity asked for, blocking ones first, at most so many."""
     wanted = [each for each in violations if severity in ("all", each.severity)]
-    wanted.sort(key=lambda each: (each.excluded, each.severity != "error"))
-    return [_told(each) for each in wanted[:most]]
+    return [_told(each) for each in sorted(wanted, key=_rank)[:most]]
+
+
+def _rank(each: Violation) -> tuple[bool, bool, bool, bool]:
+    """Shorts first: what is not connected yet is seldom news."""
+    is_short = each.kind in ("shorting_items", "tracks_crossing")
+    return each.excluded, each.severity != "error", not is_short, each.group == "unconnected_items"
 
 
 def _told(each: Violation) -> ViolationTold:
@@ -44,7 +49,7 @@ def counted(number: int, word: str) -> str:
 
 def first_blocking(violations: Sequence[Violation]) -> str:
     """Tell the first finding that blocks, in short, with where it is."""
-    for each in violations:
+    for each in sorted(violations, key=_rank):
         if each.blocks:
             where = f" at ({each.items[0].x_mm:g}, {each.items[0].y_mm:g}) mm" if each.items else ""
             words = f"{each.kind}, {each.description}"
