@@ -1,5 +1,7 @@
 """The unified list of approvals: what it tells, who decides, and what is refused."""
 
+import asyncio
+
 from metaforge.approvals.model import Approver, Kind, Route, State, later
 from metaforge.core.clock import utc_now
 from metaforge.tools.context import Caller, Trust
@@ -134,6 +136,21 @@ async def test_a_second_decision_is_refused_with_who_came_first(served) -> None:
     assert refused["detail"]["error_type"] == "already_decided"
     assert refused["detail"]["approval_id"] == entry.approval_id
     assert "local:dashboard" in refused["detail"]["reason"]
+
+
+async def test_of_twenty_approvers_and_one_rejecter_at_once_one_is_taken(served) -> None:
+    entry = served.hold()
+    paths = (f"/v1/approvals/tool:{entry.approval_id}/decision", f"/v1/chat/tool_approvals/{entry.approval_id}")
+    bodies = [{"decision": "approve"}] * 20 + [{"decision": "reject", "reason": "no"}]
+    answers = await asyncio.gather(
+        *(served.http.post(paths[number % 2], json=body) for number, body in enumerate(bodies))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 20]
+    (taken,) = [answer.json() for answer in answers if answer.status_code == 200]
+    told = await served.get(f"/v1/approvals/tool:{entry.approval_id}")
+    assert told["decision"] == taken["decision"]
+    refused = {answer.json()["detail"]["error_type"] for answer in answers if answer.status_code == 409}
+    assert refused == {"already_decided"}
 
 
 async def test_an_inline_question_is_answered_in_its_client_until_it_opens_here(served) -> None:
