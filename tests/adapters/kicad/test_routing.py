@@ -91,6 +91,20 @@ async def test_without_a_router_it_says_how_to_get_one(
     assert "metaforge[routing]" in refusal.data["fix"]
 
 
+@pytest.mark.program("freeroute")
+async def test_without_kicads_python_module_it_says_so(
+    kicad: Any, two_parts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from metaforge.adapters.kicad import router
+
+    monkeypatch.setattr(router, "PYTHONS", ())
+    router.pcbnew_python.cache_clear()
+    kicad.write("d.kicad_pcb", two_parts)
+    refusal = await kicad.refused("auto_route", pcb_file="d.kicad_pcb")
+    assert "pcbnew" in refusal.message
+    assert "apt-get install" in refusal.data["fix"]
+
+
 def test_the_fewest_pieces_are_taken_back() -> None:
     from metaforge.adapters.kicad.router import Routes
     from metaforge.adapters.kicad.routing import Attempt
