@@ -19,6 +19,7 @@ from metaforge.approvals.digest import call_digest
 from metaforge.approvals.holders import Holder
 from metaforge.approvals.ledger import SqlLedger
 from metaforge.approvals.model import Approver, Entry, Kind, Request, Route, State, later, new_approval_id
+from metaforge.cli.approvals import AGENT_SHELLS
 from metaforge.core.clock import utc_now
 from metaforge.store.database import Database
 from metaforge.tools.context import Caller, Trust
@@ -61,7 +62,7 @@ class Shell:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("METAFORGE_", "CLAUDECODE", "CODEX_"))
+            if not name.startswith("METAFORGE_") and name not in AGENT_SHELLS
         }
         return {**kept, "METAFORGE_HOME": str(self.home), "METAFORGE_ADAPTERS": "health", **more}
 
@@ -156,7 +157,7 @@ def test_what_a_client_asks_is_answered_there(shell: Shell) -> None:
     assert "on the screen in claude-code" in shell("approvals", "approve", entry.approval_id).stderr
 
 
-@pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_SANDBOX"])
+@pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI", "AI_AGENT"])
 def test_an_agents_shell_decides_nothing(shell: Shell, variable: str) -> None:
     entry = shell.hold()
     ran = shell("approvals", "approve", entry.approval_id, **{variable: "1"})

@@ -6,6 +6,7 @@ from metaforge.approvals.gateway_ledger import GatewayLedger
 from metaforge.approvals.gateway_waker import GatewayWaker
 from metaforge.approvals.holders import Holder
 from metaforge.approvals.model import Approver, Route, State
+from metaforge.web.api import tool_approvals
 
 PATH = "/v1/chat/tool_approvals"
 HOLDER = {"X-MetaForge-Holder": "elsewhere-1"}
@@ -40,6 +41,15 @@ async def test_a_person_approves_by_the_documented_route(served) -> None:
     refused = await served.post(f"{PATH}/{entry.approval_id}", {"decision": "reject"}, 409)
     assert refused["detail"]["error_type"] == "already_decided"
     await served.post(f"{PATH}/run_0123456789abcdef", {"decision": "approve"}, 404)
+
+
+async def test_a_ledger_that_holds_enough_takes_no_more_from_elsewhere(served, monkeypatch) -> None:
+    monkeypatch.setattr(tool_approvals, "MAX_COUNT", 2)
+    made = [await served.post(PATH, BODY, 201, headers=HOLDER) for _ in range(2)]
+    refused = await served.post(PATH, BODY, 429, headers=HOLDER)
+    assert "2 calls wait for a person already" in refused["detail"]["reason"]
+    await served.post(f"{PATH}/{made[0]['id']}", {"decision": "reject", "reason": "no"})
+    await served.post(PATH, BODY, 201, headers=HOLDER)
 
 
 async def test_a_call_is_held_from_elsewhere_with_secrets_for_its_holder_alone(served) -> None:

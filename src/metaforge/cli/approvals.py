@@ -28,7 +28,10 @@ STATE_STYLES = {
 STATUSES = ("pending", "decided", "all")
 FULL_ID_CHARS = len("run_") + 16
 MAX_LISTED = 1000
-AGENT_SHELLS = {"CLAUDECODE": "Claude Code", "CODEX_SANDBOX": "Codex", "CODEX_SANDBOX_NETWORK_DISABLED": "Codex"}
+AGENT_SHELLS = {
+    "CLAUDECODE": "Claude Code", "CODEX_SANDBOX": "Codex", "CODEX_SANDBOX_NETWORK_DISABLED": "Codex",
+    "CODEX_THREAD_ID": "Codex", "CURSOR_AGENT": "Cursor", "GEMINI_CLI": "Gemini CLI", "AI_AGENT": "an agent",
+}  # fmt: skip
 """Variables that agents set in the shells they run commands in."""
 
 

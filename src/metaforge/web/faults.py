@@ -47,7 +47,7 @@ FAULTS: dict[int | str, dict[str, Any]] = {
     413: {"model": Fault, "description": "The body is too large"},
     415: {"model": Fault, "description": "The body is not JSON"},
     422: {"model": Fault, "description": "The request is not what this operation takes"},
-    429: {"model": Fault, "description": "Too many wrong credentials"},
+    429: {"model": Fault, "description": "Too many wrong credentials, or calls that wait"},
     503: {"model": Fault, "description": "The store or the ledger cannot be used now"},
 }
 """What every operation may answer beside its own results."""

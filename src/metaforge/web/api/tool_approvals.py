@@ -9,11 +9,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from metaforge.access.identity import Method
 from metaforge.approvals.faults import NotDecidable
 from metaforge.approvals.model import Approver, Entry, State, Verdict
 from metaforge.approvals.port import EndState
+from metaforge.approvals.room import MAX_COUNT
 from metaforge.core.errors import InvalidArguments
 from metaforge.web.api.held_call import (
     Approving,
@@ -59,6 +61,10 @@ async def hold_call(served: Served, holding: Annotated[Holding, Body()], holder:
     request = held_call(holding)
 
     def hold() -> Entry:
+        if len(served.ledger.heads(limit=MAX_COUNT)) >= MAX_COUNT:
+            raise HTTPException(
+                429, f"{MAX_COUNT} calls wait for a person already: hold this one when some are decided"
+            )
         try:
             return served.ledger.open(request, holder=holder)
         except InvalidArguments:
