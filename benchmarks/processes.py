@@ -5,6 +5,8 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,3 +117,19 @@ def end(process: subprocess.Popen[bytes], timeout_seconds: float = 5.0) -> None:
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream:
             stream.close()
+
+
+@contextmanager
+def on_cores_of_their_own(*pids: int) -> Iterator[None]:
+    """Keep this process on one core and the others on another, where there are two."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(cores) < 2:
+        yield
+        return
+    os.sched_setaffinity(0, cores[:1])
+    for pid in pids:
+        os.sched_setaffinity(pid, cores[1:2])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
