@@ -1,7 +1,8 @@
 """Waking who waits for an entry, wherever it was decided: within milliseconds, and at no cost while nothing is held.
 
 On SQLite a process that commits nudges the others, and while something is held each also looks every 50 ms whether the
-file was written to, in case a nudge was lost; every second while only pages look on. Postgres tells those who listen.
+file was written to, in case a nudge was lost; every two seconds while only pages look on. Postgres tells those who
+listen.
 """
 
 import asyncio

@@ -14,7 +14,7 @@ from metaforge.store.location import StoreUnavailable
 
 POLL_SECONDS = 0.05
 """At most so long a commit goes unnoticed whose nudge was lost; asking is a read of one page in memory."""
-IDLE_POLL_SECONDS = 1.0
+IDLE_POLL_SECONDS = 2.0
 """The same while nothing is held here and only pages look on."""
 _BUSY_SECONDS = 0.05
 
