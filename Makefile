@@ -32,6 +32,9 @@ real: setup ## only the tests that run real programs
 faults: setup ## ten faults that users of such servers reported, against the running server; ARGS="-k 05" for one
 	@$(BIN)/python -m pytest -q tests/faults $(ARGS)
 
+probes: programs ## each limit, by a probe that tries to break it, in each runner, as root and as an ordinary user
+	@$(BIN)/python -m pytest -q tests/probes $(ARGS)
+
 cases: programs ## the shared cases as a table: case, quantity, expected, got, verdict
 	@$(BIN)/python -m pytest -q -m cases $(ARGS)
 

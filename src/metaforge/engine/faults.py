@@ -207,7 +207,7 @@ def crashed(status: int | None, stderr: str, *, cpu_seconds: int, starting: bool
     reasons: dict[int, str] = {
         signal.SIGSEGV: "The CAD kernel or program crashed",
         signal.SIGABRT: "The CAD kernel or program aborted",
-        signal.SIGKILL: f"{what} was killed, most often by the system for want of memory",
+        signal.SIGKILL: f"{what} was killed, most often for want of memory or for CPU time beyond its limit",
     }
     reason = reasons.get(number, f"{what} ended before it answered")
     how = f"signal {number}, {_signal_name(number)}" if number else f"exit status {status}"

@@ -14,7 +14,11 @@ def remove_tree(folder: Path) -> None:
     takes path names. So nothing descends: each folder's own folders are moved up beside it, and a path never has
     more than two names below `folder`. Links are removed and never followed.
     """
-    if folder.is_symlink() or not folder.is_dir():
+    try:
+        is_folder = stat.S_ISDIR(folder.lstat().st_mode)
+    except OSError:
+        return
+    if not is_folder:
         with suppress(OSError):
             folder.unlink()
         return

@@ -27,6 +27,7 @@ OUTPUT_INSIDE = "/output"
 INSTALL = "apt-get install -y bubblewrap"
 
 _TMP_BYTES = 256 << 20
+_SHARED_BYTES = 64 << 20
 _PROBE_SECONDS = 10.0
 _SYSTEM_ROOTS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = ("alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime")
@@ -174,7 +175,7 @@ def command(bwrap: str, rung: Rung, view: View, uid: int, filter_descriptor: int
         if (path := Path("/etc") / name).exists():
             words += [*_parents(path, made), "--ro-bind", str(path), str(path)]
     words += ["--proc", "/proc", "--dev", "/dev"]
-    words += ["--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]
+    words += [*_in_memory("/tmp", _TMP_BYTES), *_in_memory("/dev/shm", _SHARED_BYTES)]
     folders = _python_folders(view.readable)
     shown = _topmost(folders)
     for path in shown:
@@ -182,7 +183,8 @@ def command(bwrap: str, rung: Rung, view: View, uid: int, filter_descriptor: int
     words += _hide(view.hidden, shown, folders)
     words += ["--perms", "0755", "--dir", WORKSPACE_INSIDE, "--ro-bind", str(view.workspace), WORKSPACE_INSIDE]
     words += ["--perms", "0755", "--dir", OUTPUT_INSIDE, "--bind", str(view.output), OUTPUT_INSIDE]
-    words += ["--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
+    # Files in a folder without a size would take memory that is counted for no process.
+    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
     for name, value in view.environment.items():
         words += ["--setenv", name, value]
     if filter_descriptor is not None:
@@ -190,6 +192,10 @@ def command(bwrap: str, rung: Rung, view: View, uid: int, filter_descriptor: int
     if rung.as_root:
         words += _as_user(uid, may_read=rung.filtered)
     return [*words, *inner]
+
+
+def _in_memory(path: str, size_bytes: int) -> list[str]:
+    return ["--perms", "1777", "--size", str(size_bytes), "--tmpfs", path]
 
 
 def _as_user(uid: int, *, may_read: bool) -> list[str]:
