@@ -195,7 +195,8 @@ class Settings:
     client_key: str = _doc("METAFORGE_MCP_CLIENT_KEY", "The key a stdio client presents.", "")
     service_key: str = _doc(
         "METAFORGE_MCP_SERVICE_KEY",
-        "Secret of the worker that drives approved runs, at least 16 characters; not the bearer key. Default: no worker.",
+        "Secret of the worker that drives approved runs, at least 16 characters; not the bearer key. "
+        "Default: no worker.",
         "",
     )
     public_url: str = _doc(
@@ -328,7 +329,8 @@ class Settings:
         default_factory=dict,
         metadata={
             "variable": "METAFORGE_ADAPTER_<ID>_URL",
-            "doc": "Reach one adapter over HTTP instead of a local process; several addresses, by commas, share its calls.",
+            "doc": "Reach one adapter over HTTP instead of a local process; "
+            "several addresses, by commas, share its calls.",
         },
     )
     adapter_key: Mapping[str, str] = field(

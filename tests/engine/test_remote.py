@@ -218,9 +218,7 @@ async def test_callers_take_turns_where_more_come_than_are_sent_at_once(tmp_path
 
     two[0].answer = wait
     source = a_source(tmp_path, [two[0].url], at_once=1, METAFORGE_MAX_WAITING_CALLS_PER_CALLER=3)
-    calls = [
-        asyncio.create_task(call(source, name, caller=name[0])) for name in ("a0", "a1", "a2", "a3", "b0", "b1")
-    ]
+    calls = [asyncio.create_task(call(source, name, caller=name[0])) for name in ("a0", "a1", "a2", "a3", "b0", "b1")]
     await asyncio.sleep(0)
     with pytest.raises(Busy, match="3 of your calls") as told:
         await call(source, caller="a")

@@ -57,9 +57,7 @@ class FixtureProcServer(McpToolServer):
     def __init__(self) -> None:
         super().__init__("fixtureproc", "1.0.0")
 
-    @tool(
-        effect=Effect.READ, capability="benchmark", title="Echo from a process", timeout_seconds=10, is_quick=True
-    )
+    @tool(effect=Effect.READ, capability="benchmark", title="Echo from a process", timeout_seconds=10, is_quick=True)
     def echo(self, ctx: ToolContext, text: str) -> Answer[Echoed]:
         """Return the text that was sent, from the adapter's own process.
 
