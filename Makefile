@@ -35,6 +35,12 @@ faults: setup ## ten faults that users of such servers reported, against the run
 probes: programs ## each limit, by a probe that tries to break it, in each runner, as root and as an ordinary user
 	@$(BIN)/python -m pytest -q tests/probes $(ARGS)
 
+soak: setup ## many calls over sessions that vanish, shortened; METAFORGE_SOAK=whole for a million
+	@$(BIN)/python -m pytest -q -s tests/soak $(ARGS)
+
+fuzz: setup ## every parser of foreign bytes, guided by coverage; SECONDS=1800 for half an hour each (default 60)
+	@METAFORGE_FUZZ_SECONDS=$(or $(SECONDS),60) METAFORGE_FUZZ_FOLDER=.fuzz $(BIN)/python -m pytest -q tests/fuzz $(ARGS)
+
 cases: programs ## the shared cases as a table: case, quantity, expected, got, verdict
 	@$(BIN)/python -m pytest -q -m cases $(ARGS)
 
@@ -65,4 +71,4 @@ format: setup ## format the code
 	@$(BIN)/ruff format && $(BIN)/ruff check --fix
 
 clean: ## remove everything that set-up and runs made in this folder
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/metaforge/web/static/built
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .fuzz build dist src/metaforge/web/static/built

@@ -167,6 +167,6 @@ def environment(home: Path, workspace: Path) -> dict[str, str]:
         "METAFORGE_HOME": str(home),
         "METAFORGE_WORKSPACE": str(workspace),
         "METAFORGE_FIXTURES": "1",
-        "METAFORGE_ADAPTERS": "cadquery,calculix",
+        "METAFORGE_ADAPTERS": "cadquery,calculix,spice,kicad",
         "METAFORGE_PRESTART": "false",
     }

@@ -1,6 +1,7 @@
 """The shared cases that attack the server: files it must not read, more memory than there is, links that lead out."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,42 @@ def test_a_link_that_leads_out_is_refused_without_its_targets_content(server: An
     case = "hostile-s07-symlinks"
     verdict.refused(case, text, "(?i)workspace|link|not a file|no file|regular|does not exist|nothing at|loop")
     verdict.holds(case, f"content in the reply, {name}", not leaks(text), "none", leaks(text))
+
+
+TAKERS = {
+    "cadquery.get_properties": ("input_file", {}),
+    "calculix.validate_mesh": ("mesh_file", {}),
+    "calculix.extract_results": ("frd_path", {}),
+    "spice.run_simulation": ("netlist_path", {"analysis_type": "op"}),
+    "kicad.run_erc": ("schematic_file", {}),
+    "kicad.run_drc": ("pcb_file", {}),
+}
+"""Every tool that reads a file that somebody else made, and the argument that names it."""
+TAKEN = {"hostile-s01-assembly-bomb/h01_small_2e6_control.step", "hostile-s06-encodings/h10_utf8bom_crlf.step",
+         "hostile-s08-names/h04_names.step", "hostile-s06-encodings/h10_latin1.kicad_sch"}  # fmt: skip
+"""Files that are no attack on the tool of their own kind: it may take them."""
+
+
+@pytest.mark.slow
+@pytest.mark.program("cadquery")
+@pytest.mark.parametrize("tool", TAKERS)
+def test_every_hostile_file_is_refused_or_contained_by_every_tool_that_could_be_given_it(
+    server: Any, cases_dir: Path, tool: str, verdict: Any
+) -> None:
+    argument, more = TAKERS[tool]
+    if tool not in {each["name"] for each in server.ask("tools/list", {})["tools"]}:
+        pytest.skip(f"{tool} cannot run here")
+    for path in sorted(cases_dir.glob("hostile-*/*")):
+        name = str(path.relative_to(cases_dir))
+        place = server.workspace / "hostile" / path.name
+        place.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, place)
+        result = server.call(tool, **{argument: f"hostile/{path.name}", **more})
+        place.unlink()
+        clear = result.refused and len(result.text) > 40 and not re.search("Traceback|adapter failed", result.text)
+        contained = clear or name in TAKEN
+        verdict.holds(path.parent.name, f"{tool}, {path.name}", contained, "refused", result.text[:80])
+        assert not leaks(result.text)
+    left = [path.name for path in server.workspace.rglob("*") if path.is_file() and "hostile" in str(path)]
+    assert left == []
+    assert not list(server.workspace.rglob("*PWNED*")) + list(server.home.rglob("*PWNED*"))

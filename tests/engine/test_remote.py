@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from metaforge.core.errors import Busy, ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
+from metaforge.engine.connection import HttpConnection
 from metaforge.engine.elsewhere import Introduction
 from metaforge.engine.remote import RemoteSource
 from metaforge.settings import Settings
@@ -207,6 +208,22 @@ async def test_the_key_is_shown_to_every_address(tmp_path: Path, two: list[Addre
     assert len(heads) == 4
     assert all("authorization: bearer open sesame\r\n" in head for head in heads)
     await source.close()
+
+
+@pytest.mark.parametrize("params", ['"text"', "[1]", "5", '{"progress": "half"}', "null"])
+async def test_progress_of_no_shape_costs_the_call_nothing(tmp_path: Path, params: str) -> None:
+    class Response:
+        status_code, headers = 200, {"content-type": "text/event-stream"}
+
+        async def aiter_bytes(self) -> AsyncIterator[bytes]:
+            yield f'data: {{"jsonrpc": "2.0", "method": "tool/result", "params": {params}}}\n\n'.encode()
+            yield b'data: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
+
+    told: list[float] = []
+    connection = HttpConnection("http://127.0.0.1:9", 1)
+    answer = await connection._read(Response(), lambda fraction, message: told.append(fraction))  # type: ignore[arg-type]
+    assert answer["result"] == {}
+    assert told == []
 
 
 async def test_callers_take_turns_where_more_come_than_are_sent_at_once(tmp_path: Path, two: list[Address]) -> None:

@@ -48,3 +48,9 @@ def test_a_simple_router_is_given_the_strictest_rule_and_rectangles() -> None:
     assert "(rule (width 800) (clearance 300))" in text
     assert "(shape (rect top -1200 -800 1200 800))" in text
     assert "(path top" not in text
+
+
+@pytest.mark.parametrize("damaged", ["(place R1 1 front 0)", "(place R1 nought -20000 front 0)"])
+def test_a_place_that_is_no_place_is_refused(damaged: str) -> None:
+    with pytest.raises(NotSpecctra):
+        read_session(session(1.0), DESIGN.replace("(place R1 10000.000000 -20000.000000 front 0)", damaged))

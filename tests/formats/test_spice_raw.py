@@ -127,3 +127,17 @@ def test_damaged_files_are_refused_or_read_but_never_crash(junk: bytes, at: int)
         return
     assert all(plot.values.shape[1] == len(plot.variables) for plot in plots)
     assert all(isinstance(plot.values, np.ndarray) for plot in plots)
+
+
+@pytest.mark.parametrize("count", ["\u00b2", "9" * 5000, "-1", ""])
+def test_a_count_that_is_no_count_is_refused(count: str) -> None:
+    damaged = header(2).replace("No. Points: 2 ", f"No. Points: {count} ")
+    with pytest.raises(UnreadableRaw, match="no usable"):
+        read_raw((damaged + "\nBinary:\n").encode())
+
+
+def test_a_header_without_variables_is_refused() -> None:
+    with pytest.raises(UnreadableRaw, match="names no variables"):
+        read_raw(
+            header(2).replace("\nVariables:", "\nOthers:").partition("\n\t0")[0].encode() + b"\nValues:\n 0\t0.0\n"
+        )

@@ -76,3 +76,20 @@ def test_a_settled_file_has_no_clock_no_running_number_and_ascii_alone() -> None
     assert "FILE_NAME('it''s.step'" in text
     assert "OCCURRENCE('1','B\\X2\\00E4\\X0\\se'" in text
     assert settle(text, "it's.step") == text
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "#20 = STYLED_ITEM('',(),());",
+        "#20 = SHAPE_DEFINITION_REPRESENTATION(#2);",
+        "#5 = COLOUR_RGB('',1.,0.);\n#20 = STYLED_ITEM('',(#5),#10);",
+    ],
+)
+def test_entities_that_name_too_little_colour_nothing(damaged: str) -> None:
+    assert read_colours(FILE.replace("#20 = SHAPE_DEFINITION_REPRESENTATION(#21,#25);", damaged)) == {}
+
+
+def test_a_row_of_quotes_takes_no_more_time_than_other_text() -> None:
+    # Read one way alone: with two ways to read each pair, two hundred quotes outlast the universe.
+    assert read_colours("#1 = PRODUCT(" + "'" * 20_001) == {}

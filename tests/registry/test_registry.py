@@ -135,10 +135,10 @@ def test_an_adapter_in_trouble_stays_listed_and_says_when_it_is_tried_again() ->
 
 def test_an_entry_that_is_no_tool_is_named() -> None:
     manifest = AdapterManifest.from_json(
-        {"adapter_id": "x", "version": "1", "tools": [{"tool_id": "x.half", "adapter_id": "x"}]}
+        {"adapter_id": "x", "version": "1", "tools": [{"tool_id": "x.half", "adapter_id": "x"}, "text", None, 5]}
     )
     assert manifest.tools == ()
-    assert manifest.broken[0][0] == "x.half"
+    assert [name for name, _ in manifest.broken] == ["x.half", "?", "?", "?"]
 
 
 def test_a_tool_id_longer_than_clients_can_take_is_named() -> None:

@@ -104,7 +104,7 @@ class HttpConnection:
                 del held[: end + 2]
                 if message is None or "method" not in message:
                     return self._checked(message, response.status_code)
-                _report(message.get("params") or {}, progress)
+                _report(message.get("params"), progress)
             if len(held) > self._max_output_mb * _MIB:
                 raise faults.over("output_limit", self._max_output_mb)
         return self._checked(_message(held), response.status_code)
@@ -150,8 +150,8 @@ def _message(raw: bytes | bytearray) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def _report(params: dict[str, Any], progress: Progress) -> None:
-    fraction = params.get("progress")
+def _report(params: Any, progress: Progress) -> None:
+    fraction = params.get("progress") if isinstance(params, dict) else None
     if isinstance(fraction, int | float):
         progress(min(max(float(fraction), 0.0), 1.0), str(params.get("message") or ""))
 

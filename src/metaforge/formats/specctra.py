@@ -88,6 +88,13 @@ def read_session(session: str, design: str) -> Session:
     structure, routes = child(designed, "structure"), child(routed, "routes")
     if structure is None or routes is None:
         raise NotSpecctra("a design without structure, or a session without routes")
+    try:
+        return _session(designed, routed, structure, routes)
+    except (ValueError, IndexError, OverflowError) as fault:
+        raise NotSpecctra(str(fault)) from None
+
+
+def _session(designed: Node, routed: Node, structure: Node, routes: Node) -> Session:
     unit = _UNIT_MM.get(_word(child(designed, "unit") or child(designed, "resolution"), 1), 1e-3)
     scale = unit / _scale(_places(designed), _places(routed))
     layers = [_word(layer, 1) for layer in children(structure, "layer")]

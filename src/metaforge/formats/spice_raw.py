@@ -16,6 +16,7 @@ from metaforge.core.errors import ToolError
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.complex128] | NDArray[np.float64]
 
+_MOST_DIGITS = 12
 MAX_VARIABLES = 200_000
 _NUMBER = rb"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 _ROW_START = re.compile(rb"^\s*(\d+)\s+", re.MULTILINE)
@@ -158,6 +159,8 @@ def _read_plot(content: bytes, at: int) -> tuple[Plot, int]:
     flags = fields.get("flags", "real").lower()
     if "compressed" in flags or "fastaccess" in flags:
         raise UnreadableRaw(f"Raw files with flags {flags!r} are not read here", fix="write an uncompressed raw file")
+    if not variables:
+        raise UnreadableRaw("The raw file's header names no variables", fix="run the analysis again")
     points, is_complex = _count(fields, "no. points"), "complex" in flags
     read = _binary if key == "binary" else _ascii
     values, at = read(content, at, len(variables), points, is_complex)
@@ -167,7 +170,7 @@ def _read_plot(content: bytes, at: int) -> tuple[Plot, int]:
 
 def _count(fields: dict[str, str], key: str) -> int:
     text = fields.get(key, "")
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise UnreadableRaw(f"The raw file's header has no usable {key!r}: {text!r}", fix="run the analysis again")
     return int(text)
 

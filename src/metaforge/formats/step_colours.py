@@ -11,7 +11,8 @@ from dataclasses import dataclass
 Colour = tuple[float, float, float]
 """Red, green and blue in sRGB, 0 to 1."""
 
-_ENTITY = re.compile(r"#(\d+)\s*=\s*((?:'(?:[^']|'')*'|[^';])*);")
+# A quote inside a string is two: read as two strings side by side, there is one way to read it. Nothing is tried twice.
+_ENTITY = re.compile(r"#(\d+)\s*=\s*((?:'[^']*+'|[^';]++)*+);")
 _KIND = re.compile(r"([A-Z_0-9]+)\s*\(")
 _STRING = re.compile(r"'((?:[^']|'')*)'")
 _REFERENCE = re.compile(r"#(\d+)")
@@ -75,7 +76,7 @@ def read_colours(text: str) -> dict[str, Colour]:
     colours: dict[str, Colour] = {}
     on_faces: dict[str, set[Colour]] = {}
     for number in entities.of("STYLED_ITEM"):
-        *styles, item = entities.references(number)
+        *styles, item = entities.references(number) or [0]
         name = products.get(item) or faces.get(item)
         colour = None if name is None else _colour_below(entities, styles)
         if name is None or colour is None:
@@ -98,7 +99,10 @@ def _products_by_item(entities: _Entities) -> dict[int, str]:
             related.setdefault(ends[1], []).append(ends[0])
     found: dict[int, str] = {}
     for number in entities.of("SHAPE_DEFINITION_REPRESENTATION"):
-        definition, representation = entities.references(number)[:2]
+        ends = entities.references(number)
+        if len(ends) < 2:
+            continue
+        definition, representation = ends[:2]
         name = _product_name(entities, definition)
         if name is None:
             continue
@@ -139,8 +143,8 @@ def _colour_below(entities: _Entities, numbers: list[int]) -> Colour | None:
         body = entities.text[number]
         kind = _kind(entities, number)
         if kind == "COLOUR_RGB":
-            red, green, blue = (float(value) for value in _NUMBERS.findall(_STRING.sub("", body.partition("(")[2]))[:3])
-            return (red, green, blue)
+            parts = [float(value) for value in _NUMBERS.findall(_STRING.sub("", body.partition("(")[2]))[:3]]
+            return (parts[0], parts[1], parts[2]) if len(parts) > 2 else None
         if kind == "DRAUGHTING_PRE_DEFINED_COLOUR":
             named = _STRING.search(body)
             return _PREDEFINED.get(named[1].lower()) if named else None

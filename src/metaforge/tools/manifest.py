@@ -138,7 +138,7 @@ class AdapterManifest:
         for entry in raw["tools"]:
             try:
                 tools.append(Tool.from_json(entry))
-            except (KeyError, TypeError, ValueError) as fault:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
                 name = str(entry.get("tool_id", "?")) if isinstance(entry, dict) else "?"
                 broken.append((name, f"{type(fault).__name__}: {fault}"))
         return cls(

@@ -178,3 +178,8 @@ def test_the_solvers_chatter_becomes_progress() -> None:
     said = [watch(line) for line in ("STEP            2", "increment           3 attempt           1",
                                      "iteration            4")]  # fmt: skip
     assert said[-1] == "step 2, increment 3: iteration 4"
+
+
+async def test_a_file_without_nodes_is_no_mesh(calculix, refused) -> None:
+    with pytest.raises(refused, match="holds no nodes"):
+        await calculix.call("validate_mesh", mesh_file=calculix.write("empty.inp", "*HEADING\nnothing\n"))

@@ -10,6 +10,7 @@ from metaforge.engineering.element_types import ELEMENT_TYPES
 from metaforge.engineering.mesh import Mesh
 from metaforge.engineering.mesh_quality import Quality, measure
 from metaforge.engineering.unit_plausibility import check_size
+from metaforge.formats.inp import BadDeck
 from metaforge.tools.context import Answer
 
 MIN_SCALED_JACOBIAN = 0.1
@@ -18,8 +19,14 @@ _LINEAR = {"C3D4": "C3D10", "C3D6": "C3D15", "S3": "S6", "CPS3": "CPS6", "CPE3":
 
 
 def report_mesh(source: Source, max_aspect_ratio: float) -> Answer[MeshVerdict]:
-    """Return a verdict with every issue found."""
+    """Return a verdict with every issue found.
+
+    Raises:
+        BadDeck: the file holds no nodes, and so no mesh.
+    """
     mesh = source.mesh
+    if not mesh.node_count:
+        raise BadDeck("The file holds no nodes: it is no mesh", fix="give an .inp mesh, as freecad.generate_mesh makes")
     quality = measure(mesh)
     fatal, minor = _fatal_issues(mesh, quality), _minor_issues(mesh, quality, max_aspect_ratio)
     aspect_bad = bool(len(quality.element_ids)) and quality.max_aspect_ratio > max_aspect_ratio
