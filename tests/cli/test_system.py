@@ -3,7 +3,7 @@
 import pytest
 
 from metaforge.cli import system
-from metaforge.cli.doctor import namespace_fix
+from metaforge.cli.doctor import State, adapter_notes, namespace_fix, schema_checks
 from metaforge.cli.system import (
     LIBRARIES,
     MORE_PROGRAMS,
@@ -128,3 +128,21 @@ def test_the_command_for_several_programs_installs_each_from_where_it_is():
     assert command.count("kicad/bookworm-backports") == 1
     command = install_command(needs, "apt-get", is_root=True, platform="linux", release="trixie")
     assert command.endswith("apt-get install -y --no-install-recommends kicad kicad-symbols kicad-footprints")
+
+
+def test_doctor_names_what_was_left_out_or_mended_and_what_prints_where_it_must_not():
+    health = {
+        "quarantined": [{"adapter_id": "far", "tools": ["far.bad"], "reason": "quarantined: input schema: uses anyOf"}],
+        "mended_schemas": {"far.untyped": ["input schema: the top level had no type"]},
+    }
+    left_out, mended = schema_checks(health)
+    assert (left_out.state, left_out.detail) == (
+        State.NOTE, "far.bad left out, quarantined: input schema: uses anyOf",
+    )  # fmt: skip
+    assert "must mend its manifest" in left_out.fix
+    assert mended.detail == "far.untyped: input schema: the top level had no type"
+    away = {"url": "http://a", "error": "the adapter at http://a does not answer"}
+    row = {"adapter_id": "far", "detail": {"stdout_junk": "Welcome", "addresses": [{"url": "http://b"}, away]}}
+    assert [check.detail for check in adapter_notes(row)] == [
+        "prints where only messages belong: Welcome", "the adapter at http://a does not answer",
+    ]  # fmt: skip

@@ -162,8 +162,9 @@ async def _application_checks(app: App) -> list[Check]:
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
     checks += [Check("server", "note", State.NOTE, problem) for problem in health.get("problems", ())]
-    checks += [_adapter_check(row) for row in health["adapters"]]
-    return checks
+    for row in health["adapters"]:
+        checks += [_adapter_check(row), *adapter_notes(row)]
+    return [*checks, *schema_checks(health)]
 
 
 def _folder_check(name: str, folder: Path, variable: str) -> Check:
@@ -236,6 +237,26 @@ def _adapter_check(row: dict[str, Any]) -> Check:
     if row["reachable"]:
         return Check("adapters", row["adapter_id"], State.OK, told)
     return Check("adapters", row["adapter_id"], State.MISSING, row.get("error", "down"), row.get("install", ""))
+
+
+def adapter_notes(row: dict[str, Any]) -> Iterable[Check]:
+    """Tell what an adapter does that it should not, and which of its addresses are away."""
+    detail = row.get("detail") or {}
+    if junk := detail.get("stdout_junk"):
+        yield Check("adapters", row["adapter_id"], State.NOTE, f"prints where only messages belong: {junk}")
+    for address in detail.get("addresses", ()):
+        if error := address.get("error"):
+            yield Check("adapters", row["adapter_id"], State.NOTE, error)
+
+
+def schema_checks(health: dict[str, Any]) -> Iterable[Check]:
+    """Name the tools that are left out or were mended because of their schemas."""
+    for entry in health.get("quarantined", ()):
+        tools = ", ".join(entry["tools"])
+        fix = f"the adapter {entry['adapter_id']} must mend its manifest"
+        yield Check("adapters", entry["adapter_id"], State.NOTE, f"{tools} left out, {entry['reason']}", fix)
+    for tool_id, notes in health.get("mended_schemas", {}).items():
+        yield Check("adapters", tool_id.partition(".")[0], State.NOTE, f"{tool_id}: {'; '.join(notes)}")
 
 
 def agent_checks(which: Callable[[str], str | None] = shutil.which) -> Iterable[Check]:
