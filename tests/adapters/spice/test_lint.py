@@ -254,3 +254,10 @@ async def test_what_ngspice_itself_warns_of_reaches_the_caller(spice: Any) -> No
     netlist = "ignored\nV1 a 0 5\nR1 a b 1k\nD1 b 0 dd\n.model dd d(is=1e-14 bogus=3)\n.end\n"
     found = await warnings_of(spice, "op", netlist)
     assert any("bogus" in warning for warning in found), found
+
+
+@pytest.mark.parametrize(("token", "number"), [("8e999999999999k", float("inf")), ("1e-999999999999u", 0.0)])
+def test_an_exponent_beyond_all_bounds_is_a_number_like_any_other(token: str, number: float) -> None:
+    from metaforge.adapters.spice.values import read_value
+
+    assert read_value(token) == number

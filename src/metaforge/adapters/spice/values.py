@@ -47,7 +47,13 @@ def read_value(token: str) -> float | None:
 
 def _scaled(number: str, scale: str) -> float:
     """Return a decimal number times a scale, rounded once: `75n` is 7.5e-08 exactly."""
-    return float(number) * MIL if scale == "mil" else float(Decimal(number).scaleb(POWERS.get(scale, 0)))
+    if scale == "mil":
+        return float(number) * MIL
+    try:
+        return float(Decimal(number).scaleb(POWERS.get(scale, 0)))
+    except ArithmeticError:
+        # An exponent beyond what decimals hold: infinite, or nothing.
+        return float(number)
 
 
 def doubt_of(token: str, unit: str = "") -> Doubt | None:
