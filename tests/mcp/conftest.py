@@ -64,12 +64,12 @@ def until() -> Callable[..., Any]:
 class Pipes:
     """The client's end of a stdio server."""
 
-    def __init__(self, service: Any, limit_bytes: int = 1 << 20) -> None:
+    def __init__(self, service: Any, limit_bytes: int = 1 << 20, profile: str = "") -> None:
         self.service = service
         server_in, self._write_end = os.pipe()
         self._read_end, server_out = os.pipe()
         self._descriptors = [server_in, server_out]
-        self.server = StdioServer(service, server_in, server_out, limit_bytes, lambda: None)
+        self.server = StdioServer(service, server_in, server_out, limit_bytes, lambda: None, profile)
         self.task = asyncio.create_task(self.server.serve())
         self._count = 0
 
@@ -131,6 +131,12 @@ class Pipes:
         for descriptor in self._descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+
+
+@pytest.fixture
+def pipes_class() -> type[Pipes]:
+    """The client's end, for a test that makes its own."""
+    return Pipes
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from metaforge.mcp.stdio import StdioServer
 from metaforge.registry.profiles import PROFILES
 from metaforge.settings import Settings
 
@@ -124,11 +123,8 @@ async def test_a_call_outside_is_answered_with_where_the_tool_is_served(open_hou
     assert answer["error"]["data"]["profiles"] == ["core"]
 
 
-async def test_over_pipes_the_server_s_profile_holds_in_both_eras(tiny, monkeypatch):
-    import conftest as room
-
-    monkeypatch.setattr(room, "StdioServer", lambda *given: StdioServer(*given, "core"))
-    client = room.Pipes(tiny.TinyService())
+async def test_over_pipes_the_server_s_profile_holds_in_both_eras(tiny, pipes_class):
+    client = pipes_class(tiny.TinyService(), profile="core")
     await client.open()
     hello = await client.initialize()
     listed = await client.request("tools/list")
