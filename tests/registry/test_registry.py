@@ -141,6 +141,22 @@ def test_an_entry_that_is_no_tool_is_named() -> None:
     assert [name for name, _ in manifest.broken] == ["x.half", "?", "?", "?"]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tool_id": {"": 2}}, {"adapter_id": 5}, {"name": None}, {"description": ["d"]}, {"capability": {}},
+        {"search_hint": 1}, {"session": ["use"]}, {"aliases": {"radius": 5}}, {"needs": [{"kind": "program", "name": 5}]},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)  # fmt: skip
+def test_an_entry_with_something_else_in_place_of_a_text_is_named(wrong: dict[str, object]) -> None:
+    entry = {"tool_id": "x.run", "adapter_id": "x", "name": "n", "description": "d", "input_schema": {}, **wrong}
+    manifest = AdapterManifest.from_json({"adapter_id": "x", "version": "1", "tools": [entry]})
+    assert manifest.tools == ()
+    ((_, reason),) = manifest.broken
+    assert "it must be a text" in reason
+
+
 def test_a_tool_id_longer_than_clients_can_take_is_named() -> None:
     registry = a_registry(Source("x", a_tool("x." + "a" * 47)))
     assert "49 characters, at most 48" in registry.unavailable()[0].reason

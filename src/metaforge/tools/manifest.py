@@ -93,11 +93,11 @@ class Tool:
         """
         limits = raw.get("resource_limits") or {}
         return cls(
-            id=raw["tool_id"],
-            adapter_id=raw["adapter_id"],
-            name=raw["name"],
-            description=raw["description"],
-            capability=raw.get("capability", ""),
+            id=_text(raw, "tool_id"),
+            adapter_id=_text(raw, "adapter_id"),
+            name=_text(raw, "name"),
+            description=_text(raw, "description"),
+            capability=_text(raw, "capability", ""),
             input_schema=raw["input_schema"],
             output_schema=raw.get("output_schema") or {},
             effect=Effect(raw.get("effect", Effect.DESTROY)),
@@ -106,13 +106,13 @@ class Tool:
             timeout_seconds=float(raw.get("timeout_seconds", 120.0)),
             retries=int(raw.get("retries", 0)),
             limits=Limits(**{k: int(v) for k, v in limits.items()}),
-            needs=tuple(Need(**need) for need in raw.get("needs", ())),
+            needs=tuple(Need(**{key: _text(need, key) for key in need}) for need in raw.get("needs", ())),
             runs_caller_code=bool(raw.get("runs_caller_code", False)),
             is_quick=bool(raw.get("is_quick", False)),
-            search_hint=raw.get("search_hint", ""),
+            search_hint=_text(raw, "search_hint", ""),
             hold=HoldRule(raw.get("hold", HoldRule.BY_EFFECT)),
-            session=raw.get("session", ""),
-            aliases=dict(raw.get("aliases") or {}),
+            session=_text(raw, "session", ""),
+            aliases={str(old): _text(raw["aliases"], old) for old in raw.get("aliases") or ()},
         )
 
 
@@ -142,9 +142,9 @@ class AdapterManifest:
                 name = str(entry.get("tool_id", "?")) if isinstance(entry, dict) else "?"
                 broken.append((name, f"{type(fault).__name__}: {fault}"))
         return cls(
-            adapter_id=raw["adapter_id"],
-            version=raw["version"],
-            target=raw.get("target", ""),
+            adapter_id=_text(raw, "adapter_id"),
+            version=_text(raw, "version"),
+            target=_text(raw, "target", ""),
             in_process=bool(raw.get("in_process", False)),
             tools=tuple(tools),
             broken=tuple(broken),
@@ -153,3 +153,11 @@ class AdapterManifest:
     def elsewhere(self) -> "AdapterManifest":
         """Return this manifest for an adapter that runs on another machine: nothing of it is needed on this one."""
         return replace(self, tools=tuple(replace(tool, needs=()) for tool in self.tools))
+
+
+def _text(raw: dict[str, Any], key: str, default: str | None = None) -> str:
+    """Return a text of a manifest; what others wrote there may be anything."""
+    value = raw[key] if default is None else raw.get(key, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is of type {type(value).__name__}, it must be a text")
+    return value
