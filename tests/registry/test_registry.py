@@ -145,7 +145,8 @@ def test_an_entry_that_is_no_tool_is_named() -> None:
     "wrong",
     [
         {"tool_id": {"": 2}}, {"adapter_id": 5}, {"name": None}, {"description": ["d"]}, {"capability": {}},
-        {"search_hint": 1}, {"session": ["use"]}, {"aliases": {"radius": 5}}, {"needs": [{"kind": "program", "name": 5}]},
+        {"search_hint": 1}, {"session": ["use"]}, {"aliases": {"radius": 5}},
+        {"needs": [{"kind": "program", "name": 5}]},
     ],
     ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip
