@@ -69,8 +69,15 @@ def test_the_tables_in_code_are_the_tables_in_the_database(tmp_path: Path) -> No
     schema.prepare(tmp_path / "new.db")
     engine = sqlite_engine(tmp_path / "new.db", begin="deferred")
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        context = MigrationContext.configure(connection, opts={"include_object": is_plain})
+        assert compare_metadata(context, METADATA) == []
     engine.dispose()
+
+
+def is_plain(thing: object, name: str | None, kind: str, *more: object) -> bool:
+    """Whether it is no part of the full-text index, which is a kind of table of each database's own."""
+    is_table = kind == "table" and str(name).startswith("knowledge_words")
+    return not is_table and name != "ix_knowledge_passages_terms"
 
 
 def test_every_migration_can_be_undone(tmp_path: Path) -> None:

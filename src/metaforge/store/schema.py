@@ -16,9 +16,9 @@ from pathlib import Path
 
 from metaforge.store.location import StoreUnavailable, refuse_network
 
-HEAD = "0006"
+HEAD = "0007"
 """The last migration in `migrations/versions`."""
-KNOWN = frozenset({"0001", "0002", "0003", "0004", "0005", HEAD})
+KNOWN = frozenset({"0001", "0002", "0003", "0004", "0005", "0006", HEAD})
 SCHEMA_FILE = Path(__file__).with_name("schema.sql")
 
 BUSY_MS = 5000

@@ -249,4 +249,58 @@ CREATE TRIGGER approval_events_no_delete BEFORE DELETE ON approval_events BEGIN 
 CREATE TRIGGER approval_events_in_order BEFORE INSERT ON approval_events WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM approval_events) BEGIN SELECT RAISE(ABORT, 'approval_events is append-only'); END;
 CREATE INDEX ix_calls_work_session_id_event_seq ON calls (work_session_id, event_seq) WHERE work_session_id != '';
 CREATE INDEX ix_nodes_handle ON nodes (handle) WHERE handle != '';
-INSERT INTO alembic_version (version_num) VALUES ('0006');
+CREATE TABLE knowledge_sources (
+    source_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    source_path TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    knowledge_type VARCHAR NOT NULL,
+    content_sha256 VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    metadata TEXT NOT NULL,
+    work_product_id VARCHAR NOT NULL,
+    request_id VARCHAR NOT NULL,
+    passage_count INTEGER NOT NULL,
+    author VARCHAR NOT NULL,
+    session_id VARCHAR NOT NULL,
+    created_at VARCHAR NOT NULL,
+    superseded_at VARCHAR NOT NULL,
+    superseded_by VARCHAR NOT NULL,
+    CONSTRAINT pk_knowledge_sources PRIMARY KEY (source_id)
+);
+CREATE UNIQUE INDEX uq_knowledge_sources_project_id_source_path_revision ON knowledge_sources (project_id, source_path, revision);
+CREATE UNIQUE INDEX uq_knowledge_sources_current ON knowledge_sources (project_id, source_path) WHERE superseded_at = '';
+CREATE TABLE knowledge_passages (
+    passage_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    source_id VARCHAR NOT NULL,
+    project_id VARCHAR NOT NULL,
+    ordinal INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    heading TEXT NOT NULL,
+    page INTEGER,
+    line INTEGER,
+    kind VARCHAR NOT NULL,
+    context TEXT NOT NULL,
+    scope VARCHAR NOT NULL,
+    terms TEXT NOT NULL,
+    CONSTRAINT fk_knowledge_passages_source_id FOREIGN KEY(source_id) REFERENCES knowledge_sources (source_id)
+);
+CREATE UNIQUE INDEX uq_knowledge_passages_source_id_ordinal ON knowledge_passages (source_id, ordinal);
+CREATE TABLE knowledge_vectors (
+    passage_id INTEGER NOT NULL,
+    project_id VARCHAR NOT NULL,
+    model_id VARCHAR NOT NULL,
+    dim INTEGER NOT NULL,
+    vector BLOB NOT NULL,
+    CONSTRAINT pk_knowledge_vectors PRIMARY KEY (passage_id),
+    CONSTRAINT fk_knowledge_vectors_passage_id FOREIGN KEY(passage_id) REFERENCES knowledge_passages (passage_id)
+);
+CREATE INDEX ix_knowledge_vectors_project_id_model_id ON knowledge_vectors (project_id, model_id, passage_id);
+CREATE TABLE knowledge_state (
+    project_id VARCHAR NOT NULL,
+    seq INTEGER NOT NULL,
+    reload_seq INTEGER NOT NULL,
+    CONSTRAINT pk_knowledge_state PRIMARY KEY (project_id)
+);
+CREATE VIRTUAL TABLE knowledge_words USING fts5(scope, terms, content='knowledge_passages', content_rowid='passage_id', tokenize="unicode61 remove_diacritics 0 tokenchars '.-_/+%#'");
+INSERT INTO alembic_version (version_num) VALUES ('0007');

@@ -4,7 +4,8 @@ Times are ISO 8601 in UTC, JSON is text, truth values are 0 and 1, and an absent
 SQLite and on Postgres alike. NULL stands where a number or a reference is absent.
 """
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 METADATA = MetaData(
     naming_convention={
@@ -20,6 +21,7 @@ _SEQ = BigInteger().with_variant(Integer(), "sqlite")
 _IN_A_RUN = text("change_set != ''")
 _IN_A_SESSION = text("work_session_id != ''")
 _NAMED = text("handle != ''")
+_CURRENT = text("superseded_at = ''")
 _OPEN = text("state in ('awaiting_approval', 'approved', 'running')")
 
 
@@ -342,3 +344,77 @@ IDEMPOTENT_WRITES = Table(
     Index("ix_idempotent_writes_updated_at", "updated_at"),
 )
 """Writes that carried a key of their caller's, and their results. `state` is waiting, running or done."""
+
+KNOWLEDGE_SOURCES = Table(
+    "knowledge_sources",
+    METADATA,
+    Column("source_id", String, primary_key=True),
+    _text("project_id"),
+    Column("source_path", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    _text("knowledge_type"),
+    _text("content_sha256"),
+    _text("digest"),
+    Column("metadata", Text, nullable=False),
+    _text("work_product_id"),
+    _text("request_id"),
+    Column("passage_count", Integer, nullable=False),
+    _text("author"),
+    _text("session_id"),
+    _text("created_at"),
+    _text("superseded_at"),
+    _text("superseded_by"),
+    Index("uq_knowledge_sources_project_id_source_path_revision", "project_id", "source_path", "revision", unique=True),
+    Index(
+        "uq_knowledge_sources_current",
+        *("project_id", "source_path"),
+        unique=True,
+        sqlite_where=_CURRENT,
+        postgresql_where=_CURRENT,
+    ),
+)
+"""One revision of a document that was read. `digest` tells whether reading it again would change anything;
+`superseded_at` is empty on the revision that searches find unless history is asked for."""
+
+KNOWLEDGE_PASSAGES = Table(
+    "knowledge_passages",
+    METADATA,
+    Column("passage_id", _SEQ, primary_key=True),
+    _text("source_id", ForeignKey("knowledge_sources.source_id")),
+    _text("project_id"),
+    Column("ordinal", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("heading", Text, nullable=False),
+    Column("page", Integer),
+    Column("line", Integer),
+    _text("kind"),
+    Column("context", Text, nullable=False),
+    _text("scope"),
+    Column("terms", Text().with_variant(TSVECTOR(), "postgresql"), nullable=False),
+    Index("uq_knowledge_passages_source_id_ordinal", "source_id", "ordinal", unique=True),
+    Index("ix_knowledge_passages_terms", "terms", postgresql_using="gin").ddl_if(dialect="postgresql"),
+    sqlite_autoincrement=True,
+)
+"""What is found and quoted. `terms` are its words as they are looked up, `scope` its project in one word, another one
+for superseded revisions. On SQLite both lie in the full-text index `knowledge_words` too, which migrations make."""
+
+KNOWLEDGE_VECTORS = Table(
+    "knowledge_vectors",
+    METADATA,
+    Column("passage_id", _SEQ, ForeignKey("knowledge_passages.passage_id"), primary_key=True, autoincrement=False),
+    _text("project_id"),
+    _text("model_id"),
+    Column("dim", Integer, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Index("ix_knowledge_vectors_project_id_model_id", "project_id", "model_id", "passage_id"),
+)
+"""What a passage means, as `dim` little-endian float32 of length 1, and the model that said so."""
+
+KNOWLEDGE_STATE = Table(
+    "knowledge_state",
+    METADATA,
+    Column("project_id", String, primary_key=True),
+    Column("seq", _SEQ, nullable=False),
+    Column("reload_seq", _SEQ, nullable=False),
+)
+"""How often a project's passages changed, and when something vanished or was replaced last: what caches follow."""

@@ -64,7 +64,10 @@ def schema_sql() -> str:
         path = Path(folder) / "fresh.db"
         upgrade(path)
         with closing(sqlite3.connect(path)) as connection:
-            every = connection.execute("select sql from sqlite_master where sql is not null order by rowid")
+            every = connection.execute(
+                "select sql from sqlite_master where sql is not null and name not in (select name from "
+                "pragma_table_list where type = 'shadow') order by rowid"
+            )
             statements = [_tidy(sql) for (sql,) in every if not sql.startswith("CREATE TABLE sqlite_")]
             (version,) = connection.execute("select version_num from alembic_version").fetchone()
     statements.append(f"INSERT INTO alembic_version (version_num) VALUES ('{version}')")
