@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from metaforge.twin.query.confine import confine
+from metaforge.tools.confine import confine
 from metaforge.twin.query.frames import Refused, claim_output, serve
 from metaforge.twin.query.graph_engine import Caps
 from metaforge.twin.query.kglite_engine import KgliteEngine

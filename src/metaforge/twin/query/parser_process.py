@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from metaforge.twin.query.confine import confine
+from metaforge.tools.confine import confine
 from metaforge.twin.query.frames import Refused, claim_output, serve
 
 _WARM = (

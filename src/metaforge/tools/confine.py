@@ -1,4 +1,4 @@
-"""What a query process does to itself before it answers anything: no files, no network, bounded memory."""
+"""What a process that works on others' texts or files does to itself first: no files, no network, bounded memory."""
 
 import os
 import resource
