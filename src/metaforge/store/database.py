@@ -5,12 +5,12 @@ writes as lock errors. Design data is synced to disk at each commit; call record
 their last seconds and nothing else.
 """
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from metaforge.store import postgres, schema
@@ -38,7 +38,6 @@ class Database:
         self._lock = threading.Lock()
         self._ready = False
         self._pool: SqlitePool | PostgresPool | None = None
-        self._file = ""
         self.is_postgres = postgres.is_postgres(url)
         """Whether the store is a Postgres database."""
         self._engines: dict[str, Engine] = {}
@@ -81,9 +80,8 @@ class Database:
                 schema.prepare(path)
                 self._ready = True
 
-    @contextmanager
-    def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Transaction]:
-        """Open a transaction in the driver's own words, without SQLAlchemy.
+    def transaction(self, *, write: bool, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """Return a transaction in the driver's own words, without SQLAlchemy.
 
         Args:
             write: whether it writes; only one transaction of an SQLite store does at a time.
@@ -92,9 +90,7 @@ class Database:
         Raises:
             StoreUnavailable: the database cannot be used or is kept by another writer for 15 s.
         """
-        pool = self._opened_pool()
-        with _Explained(self), pool.transaction(write=write, durable=durable) as transaction:
-            yield transaction
+        return _Opened(self, self._opened_pool().transaction(write=write, durable=durable))
 
     def record_connection(self) -> sqlite3.Connection:
         """Return a connection of the standard library for appending records: autocommit, not synced at commit."""
@@ -132,15 +128,13 @@ class Database:
         return postgres.explanation(self._url, fault) if self.is_postgres else schema.explained(self.path, fault)
 
     def _opened_pool(self) -> SqlitePool | PostgresPool:
-        """Return the pool of a store that is ready; an SQLite file that vanished is made anew."""
-        pool = self._pool
-        if pool is not None and (self.is_postgres or os.path.exists(self._file)):
-            return pool
+        """Return the pool of a store that is ready."""
+        if self._pool is not None:
+            return self._pool
         self.prepare()
         with self._lock:
             if self._pool is None:
-                self._pool = PostgresPool(self._url) if self.is_postgres else SqlitePool(self.path)
-                self._file = "" if self.is_postgres else str(self.path)
+                self._pool = PostgresPool(self._url) if self.is_postgres else SqlitePool(self.path, self.prepare)
             return self._pool
 
     def _engine(self, begin: str) -> "Engine":
@@ -169,6 +163,27 @@ class _Explained:
     def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
         if isinstance(fault, Exception) and (inner := _of_driver(fault)) is not None:
             raise self._database.explanation(inner) from None
+
+
+class _Opened:
+    """A transaction whose refusals are explained. A class: entering two generators costs more than a query."""
+
+    __slots__ = ("_explained", "_transaction")
+
+    def __init__(self, database: Database, transaction: AbstractContextManager[Transaction]) -> None:
+        self._explained = _Explained(database)
+        self._transaction = transaction
+
+    def __enter__(self) -> Transaction:
+        with self._explained:
+            return self._transaction.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._explained:
+            self._transaction.__exit__(kind, fault, trace)
+        self._explained.__exit__(kind, fault, trace)
 
 
 def _of_driver(fault: Exception) -> BaseException | None:

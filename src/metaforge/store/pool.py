@@ -3,8 +3,8 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from metaforge.store.transaction import Transaction
@@ -18,39 +18,46 @@ _READ_CACHE_KB = 32 * 1024
 class SqlitePool:
     """Connections of one process to one file. Readers as many as there are threads, one writer at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, make: Callable[[], None]) -> None:
+        """Remember where the file is; nothing is opened.
+
+        Args:
+            path: the file.
+            make: makes it anew where it has vanished.
+        """
         self._path = str(path)
+        self._make = make
         self._lock = threading.Lock()
         self._idle: dict[str, list[_Held]] = {"read": [], "write": [], "unsynced": []}
         # Waiting here in turn is fairer than SQLite's own waiting, which is a lottery.
         self._turn = threading.Lock()
 
-    @contextmanager
-    def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Transaction]:
-        """Open a transaction: a read of one state, or `begin immediate`, synced at commit if it is to be durable.
+    def transaction(self, *, write: bool, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """Return a transaction: a read of one state, or `begin immediate`, synced at commit if it is to be durable.
 
         Raises:
-            sqlite3.Error: the database refuses, or another process wrote for 15 s.
+            sqlite3.Error: on entering or leaving: the database refuses, or another process wrote for 15 s.
         """
-        if write and not self._turn.acquire(timeout=WRITE_SECONDS):
+        return self._change("write" if durable else "unsynced") if write else _Look(self)
+
+    @contextmanager
+    def _change(self, kind: str) -> Iterator[Transaction]:
+        if not self._turn.acquire(timeout=WRITE_SECONDS):
             raise sqlite3.OperationalError("database is locked by another thread of this process")
         try:
-            kind = "read" if not write else "write" if durable else "unsynced"
             held = self._take(kind)
             connection = held.connection
             try:
-                connection.execute("begin immediate" if write else "begin")
+                connection.execute("begin immediate")
                 yield Transaction(connection, postgres=False)
                 connection.execute("commit")
             except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("rollback")
+                _roll_back(connection)
                 raise
             finally:
                 self._give_back(kind, held)
         finally:
-            if write:
-                self._turn.release()
+            self._turn.release()
 
     def close(self) -> None:
         """Close what is idle; what is in use closes when it is given back."""
@@ -61,6 +68,8 @@ class SqlitePool:
 
     def _take(self, kind: str) -> "_Held":
         there = _identity(self._path)
+        if there is None:
+            self._make()
         with self._lock:
             while self._idle[kind]:
                 held = self._idle[kind].pop()
@@ -84,6 +93,42 @@ class _Held:
     def __init__(self, connection: sqlite3.Connection, identity: tuple[int, int] | None) -> None:
         self.connection = connection
         self.identity = identity
+
+
+class _Look:
+    """A read transaction. A class, because entering a generator costs as much as a query."""
+
+    __slots__ = ("_held", "_pool")
+
+    def __init__(self, pool: SqlitePool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Transaction:
+        held = self._held = self._pool._take("read")
+        try:
+            held.connection.execute("begin")
+        except BaseException:
+            self._pool._give_back("read", held)
+            raise
+        return Transaction(held.connection, postgres=False)
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        held = self._held
+        try:
+            if fault is None:
+                held.connection.execute("commit")
+            else:
+                _roll_back(held.connection)
+        except BaseException:
+            _roll_back(held.connection)
+            raise
+        finally:
+            self._pool._give_back("read", held)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        connection.execute("rollback")
 
 
 def _connect(path: str, kind: str) -> sqlite3.Connection:

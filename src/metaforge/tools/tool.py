@@ -155,7 +155,7 @@ class MarkedTool:
         plain = self._plain_types
         if plain is None or not arguments.keys() >= self._required:
             return False
-        return all(name in plain and type(value) in plain[name] for name, value in arguments.items())
+        return all(type(value) in plain.get(name, ()) for name, value in arguments.items())
 
     def manifest(self) -> ToolManifest:
         """Return the tool's documented description with both schemas."""

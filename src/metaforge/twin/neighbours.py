@@ -1,18 +1,20 @@
 """A node and what is linked to it, in two queries: what is read most often."""
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from metaforge.twin import rows
 from metaforge.twin.bodies import load
 from metaforge.twin.links import NEVER_SUSPECT, REQUIREMENT
 from metaforge.twin.model import Node, Status
-from metaforge.twin.refs import is_ref
 
 if TYPE_CHECKING:
     from metaforge.twin.view import View
 
 Row = dict[str, Any]
+_COMMITTED = Status.COMMITTED.value
+_LINK_ID = itemgetter("link_id")
 _CURRENT = (
     f"select {rows.prefixed(rows.NODE_COLUMNS, 'nodes')} from items "
     "left join drafts on drafts.item_id = items.item_id and drafts.run_id = ? "
@@ -57,35 +59,38 @@ def look_around(view: "View", ref: str, limit: int) -> Neighbourhood:
     run_id, node_id = view.reader.run_id, node.node_id
     found = view.transaction.rows(_LINKED, node_id, run_id, node_id, node_id, run_id, run_id, limit + 1)
     neighbours: dict[str, Row] = {}
-    edges = [_edge(node, row, neighbours) for row in found[:limit]]
-    edges.sort(key=lambda edge: edge["link_id"])
+    edges = [_edge(node_id, node.ref, row, neighbours) for row in found[:limit]]
+    edges.sort(key=_LINK_ID)
     return Neighbourhood(node, list(neighbours.values()), edges, len(found) > limit)
 
 
 def _node(view: "View", ref: str) -> Node:
     project_id = view.reader.project_id
-    if project_id and is_ref(ref) and "@" not in ref:
+    if project_id:  # a text that is no KEY finds nothing here
         row = view.transaction.row(_CURRENT, view.reader.run_id, ref, project_id)
         if row is not None:
             return view.node_of(row)
     return view[ref]
 
 
-def _edge(node: Node, row: tuple[Any, ...], neighbours: dict[str, Row]) -> Row:
-    link_id, kind, source_id, target_id, body, source_subject, target_subject, pinned, reviewed = row[:9]
-    other_id, other_kind, name, key, revision, status, current = row[9:]
+def _edge(node_id: str, ref: str, row: tuple[Any, ...], neighbours: dict[str, Row]) -> Row:
+    (
+        link_id, kind, source_id, target_id, body, source_subject, target_subject, pinned, reviewed,
+        other_id, other_kind, name, key, revision, status, current,
+    ) = row  # fmt: skip
     other_ref = other_id if revision is None else f"{key}@{revision}"
     if other_id not in neighbours:
-        told: Row = {"node_id": other_id, "ref": other_ref, "kind": other_kind, "name": name}
-        neighbours[other_id] = told if status == Status.COMMITTED else told | {"status": status}
-    outgoing = source_id == node.node_id
+        told = neighbours[other_id] = {"node_id": other_id, "ref": other_ref, "kind": other_kind, "name": name}
+        if status != _COMMITTED:
+            told["status"] = status
+    source_ref, target_ref = (ref, other_ref) if source_id == node_id else (other_ref, ref)
     edge: Row = {
         "link_id": link_id, "type": kind, "source_id": source_id, "target_id": target_id,
-        "source_ref": node.ref if outgoing else other_ref, "target_ref": other_ref if outgoing else node.ref,
+        "source_ref": source_ref, "target_ref": target_ref,
     }  # fmt: skip
     if body != "{}" and (requirement := load(body).get(REQUIREMENT)):
         edge["requirement"] = requirement
-    rests = kind not in NEVER_SUSPECT and pinned is not None and source_subject != target_subject
+    rests = pinned is not None and kind not in NEVER_SUSPECT and source_subject != target_subject
     if rests and max(pinned, reviewed or 0) < (current or 0):
         edge["suspect"] = True
     return edge

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
 from typing import Any, TypeVar
 
 from metaforge.core.clock import utc_now
@@ -44,15 +45,13 @@ class TwinStore:
         """Whether a read of a few rows may run where nothing may wait, such as an event loop."""
         return self._database.answers_at_once and self._blobs.answers_at_once
 
-    @contextmanager
-    def read(self, reader: Reader = EVERYBODY) -> Iterator[View]:
+    def read(self, reader: Reader = EVERYBODY) -> AbstractContextManager[View]:
         """Open one state of the record, as a reader sees it; writers are not held up.
 
         Raises:
             StoreUnavailable: the database cannot be used; the message says what to do.
         """
-        with self._database.transaction(write=False) as transaction:
-            yield View(transaction, self._blobs, reader)
+        return _Look(self._database.transaction(write=False), self._blobs, reader)
 
     def perform(
         self,
@@ -149,3 +148,22 @@ class TwinStore:
                 kind="run_other_project", fix=f"Use project {run.project_id}, or call outside the run",
             )  # fmt: skip
         return run
+
+
+class _Look:
+    """A reader's view of one state. A class: a generator costs as much as a query."""
+
+    __slots__ = ("_blobs", "_reader", "_transaction")
+
+    def __init__(self, transaction: AbstractContextManager[Transaction], blobs: Blobs, reader: Reader) -> None:
+        self._transaction = transaction
+        self._blobs = blobs
+        self._reader = reader
+
+    def __enter__(self) -> View:
+        return View(self._transaction.__enter__(), self._blobs, self._reader)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._transaction.__exit__(kind, fault, trace)
