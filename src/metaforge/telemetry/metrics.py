@@ -35,6 +35,8 @@ class Metrics:
         self._calls: dict[tuple[str, str, str], int] = {}
         self._durations: dict[tuple[str, str], _Durations] = {}
         self._workers: dict[tuple[str, str], int] = {}
+        self._retrievals: dict[tuple[str, str], _Durations] = {}
+        self._hit_count = self._indexed_count = 0
         self._gauges: dict[str, tuple[str, Callable[[], GaugeReading]]] = {}
         self._collector: Callable[[], bytes] | None = None
 
@@ -84,6 +86,26 @@ class Metrics:
         with self._lock:
             self._workers[adapter_id, event] = self._workers.get((adapter_id, event), 0) + 1
 
+    def retrieved(self, mode: str, is_answered: bool, seconds: float, hit_count: int) -> None:
+        """Count one search of the knowledge.
+
+        Args:
+            mode: hybrid or full_text.
+            is_answered: whether anything was near enough.
+            seconds: what it took.
+            hit_count: how many passages were returned.
+        """
+        with self._lock:
+            durations = self._retrievals.setdefault((mode, "hits" if is_answered else "no_hits"), _Durations())
+            durations.counts[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
+            durations.sum_seconds += seconds
+            self._hit_count += hit_count
+
+    def passages_indexed(self, count: int) -> None:
+        """Count passages that were put into the knowledge."""
+        with self._lock:
+            self._indexed_count += count
+
     def gauge(self, name: str, about: str, read: Callable[[], GaugeReading]) -> None:
         """Show a value that is read when asked for.
 
@@ -108,6 +130,8 @@ class Metrics:
             calls = dict(self._calls)
             durations = {key: (list(each.counts), each.sum_seconds) for key, each in self._durations.items()}
             workers = dict(self._workers)
+            retrievals = {key: (list(each.counts), each.sum_seconds) for key, each in self._retrievals.items()}
+            hit_count, indexed_count = self._hit_count, self._indexed_count
         total = CounterMetricFamily(
             "metaforge_tool_calls", "Tool calls answered.", labels=["tool_id", "adapter_id", "status"]
         )
@@ -128,6 +152,8 @@ class Metrics:
         for pair, count in workers.items():
             processes.add_metric(list(pair), count)
         yield processes
+        if retrievals or indexed_count:
+            yield from _of_knowledge(retrievals, hit_count, indexed_count)
         for name, (about, read) in list(self._gauges.items()):
             reading = read()
             if isinstance(reading, Mapping):
@@ -137,6 +163,23 @@ class Metrics:
             else:
                 family = GaugeMetricFamily(name, about, value=reading)
             yield family
+
+
+def _of_knowledge(
+    retrievals: Mapping[tuple[str, str], tuple[list[int], float]], hit_count: int, indexed_count: int
+) -> "Iterator[Metric]":
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    spent = HistogramMetricFamily(
+        "metaforge_retrieval_duration_seconds",
+        "Searches of the knowledge: how long they took, and whether anything was near enough.",
+        labels=["mode", "outcome"],
+    )
+    for pair, (counts, sum_seconds) in retrievals.items():
+        spent.add_metric(list(pair), list(_cumulated(counts)), sum_seconds)
+    yield spent
+    yield CounterMetricFamily("metaforge_retrieval_hits", "Passages that searches returned.", value=hit_count)
+    yield CounterMetricFamily("metaforge_knowledge_passages_indexed", "Passages put in.", value=indexed_count)
 
 
 def _cumulated(counts: list[int]) -> Iterator[tuple[str, float]]:
@@ -167,5 +210,7 @@ call_finished = PROCESS.call_finished
 worker_started = PROCESS.worker_started
 worker_retired = PROCESS.worker_retired
 worker_crashed = PROCESS.worker_crashed
+retrieved = PROCESS.retrieved
+passages_indexed = PROCESS.passages_indexed
 gauge = PROCESS.gauge
 render = PROCESS.render

@@ -1,0 +1,190 @@
+"""Find the passages that answer a question: by meaning, by word and by part number, and say when none does."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metaforge.knowledge import rows
+from metaforge.knowledge.model import Hit, Source, Stored
+from metaforge.knowledge.passages import Passage
+from metaforge.knowledge.vectors import Shelf
+from metaforge.knowledge.words import LEAST_PREFIX, Question, indexed_text, share_found, share_identified, terms_of
+from metaforge.store.transaction import Transaction
+
+if TYPE_CHECKING:
+    from metaforge.knowledge.embedder import Vectors
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How near a passage is to a question. Fusion only adds: words never make a passage less near."""
+
+    words: float = 0.10
+    """What a passage gains that holds all of the question's words, on top of its cosine."""
+    identified: float = 0.60
+    """What one gains that names every part number of the question."""
+    threshold: float = 0.42
+    """What is less near is no answer."""
+    words_alone: float = 0.95
+    """How near a passage without a vector is that holds all words."""
+    threshold_words_alone: float = 0.50
+
+
+WEIGHTS = Weights()
+CANDIDATES = 48
+"""By meaning, and as many by word."""
+_MOST_MATCHES = 3000
+"""Words that more passages have than this are no use in finding them; they still count for what is found."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What was found, the nearest first, and whether it was near enough."""
+
+    near: list[Hit]
+    nearest: Hit | None
+    """The one that came nearest, where none was near enough."""
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and where its answer may come from."""
+
+    question: Question
+    vector: "Vectors | None"
+    allowed: Collection[str]
+    """Sources."""
+    scopes: Sequence[str]
+    is_narrowed: bool
+    """Whether `allowed` leaves out sources of the scopes."""
+
+
+def rank(transaction: Transaction, shelf: Shelf, asked: Asked, top_k: int) -> Ranked:
+    """Return the passages that are near enough to a question, the nearest first."""
+    weights_of_words = _weights(transaction, shelf, asked)
+    cosines = {} if asked.vector is None else shelf.nearest(asked.vector, asked.allowed, CANDIDATES)
+    by_word = _having_words(transaction, shelf, asked)
+    wanted = {*cosines, *by_word}
+    if asked.vector is not None:
+        cosines |= shelf.cosines_of(asked.vector, wanted - cosines.keys())
+    hits: list[tuple[float, str, int, Hit]] = []
+    for stored in rows.passages(transaction, shelf.project_id, wanted):
+        source = shelf.sources.get(stored.source_id)
+        if source is None or source.source_id not in asked.allowed:
+            continue
+        similarity = _similarity(asked, stored, source, cosines.get(stored.passage_id), weights_of_words)
+        hits.append((-round(similarity, 6), source.source_path, stored.ordinal, _hit(stored, source, similarity)))
+    # Ties fall the same way on either database.
+    hits.sort(key=lambda each: each[:3])
+    threshold = WEIGHTS.threshold_words_alone if asked.vector is None else WEIGHTS.threshold
+    near = [hit for *_, hit in hits if hit.similarity >= threshold]
+    return Ranked(near[:top_k], None if near or not hits else hits[0][-1], threshold)
+
+
+def _similarity(
+    asked: Asked, stored: Stored, source: Source, cosine: float | None, weights: Mapping[str, float]
+) -> float:
+    terms = Counter(terms_of(searched_text(stored)))
+    named = share_identified(asked.question, terms)
+    if not named and asked.question.identifiers:
+        # A datasheet names its part once, in its name or title, and means it in every row.
+        named = share_identified(asked.question, Counter(terms_of(f"{source.source_path} {_values(source.metadata)}")))
+        named *= 0.5
+    found = share_found(asked.question, terms, dict(weights))
+    base = WEIGHTS.words_alone * found if cosine is None else cosine + WEIGHTS.words * found
+    return max(0.0, min(1.0, base + WEIGHTS.identified * named))
+
+
+def _values(metadata: Mapping[str, Any]) -> str:
+    return " ".join(str(each) for each in metadata.values() if isinstance(each, str | int | float))
+
+
+def searched_text(stored: Stored) -> str:
+    """Return all that a stored passage is found by."""
+    return indexed_text(Passage(stored.text, stored.heading, context=stored.context))
+
+
+def _weights(transaction: Transaction, shelf: Shelf, asked: Asked) -> dict[str, float]:
+    """Return how much each word of the question tells: one that half of all passages have tells little."""
+    total = max(1, sum(each.passage_count for each in shelf.sources.values()))
+    return {
+        term: math.log(1 + total / (1 + _count(transaction, shelf, asked.scopes, term)))
+        for term in asked.question.terms
+    }
+
+
+def _count(transaction: Transaction, shelf: Shelf, scopes: Sequence[str], term: str) -> int:
+    key = (*scopes, term)
+    if key not in shelf.counts:
+        shelf.counts[key] = rows.count_having(transaction, scopes, term)
+    return shelf.counts[key]
+
+
+def _having_words(transaction: Transaction, shelf: Shelf, asked: Asked) -> list[int]:
+    """Return candidates by word: those that name its identifiers, then those with its rarest words."""
+    question = asked.question
+    limit = CANDIDATES * (4 if asked.is_narrowed else 1)
+    prefixes = [each for each in question.identifiers if len(each) >= LEAST_PREFIX]
+    found = rows.having(transaction, asked.scopes, question.identifiers, prefixes, limit)
+    rare: list[str] = []
+    matches = 0
+    for term in sorted(question.terms, key=lambda each: (_count(transaction, shelf, asked.scopes, each), each)):
+        matches += _count(transaction, shelf, asked.scopes, term)
+        if matches > _MOST_MATCHES and (rare or asked.vector is not None):
+            break
+        rare.append(term)
+    return list(dict.fromkeys([*found, *rows.having(transaction, asked.scopes, rare, [], limit)]))
+
+
+def _hit(stored: Stored, source: Source, similarity: float) -> Hit:
+    return Hit(
+        text=stored.text, source_path=source.source_path, heading=stored.heading, page=stored.page, line=stored.line,
+        similarity=round(similarity, 4), knowledge_type=source.knowledge_type, project_id=source.project_id,
+        entry_id=stored.entry_id, source_id=source.source_id, revision=source.revision,
+        is_historical=source.is_historical, context=stored.context, kind=stored.kind, metadata=source.metadata,
+    )  # fmt: skip
+
+
+def allowed_sources(
+    every: Mapping[str, Source],
+    knowledge_type: str | None,
+    filters: Mapping[str, Any],
+    *,
+    include_historical: bool,
+) -> list[str]:
+    """Return the sources that a search may answer from.
+
+    Args:
+        filters: `source_path`, `source_work_product_id`, or names of metadata; a list means any of its values.
+    """
+    return [
+        each.source_id
+        for each in every.values()
+        if (include_historical or not each.is_historical)
+        and (knowledge_type is None or each.knowledge_type == knowledge_type)
+        and all(_fits(each, name, value) for name, value in filters.items())
+    ]
+
+
+def unknown_filters(every: Mapping[str, Source], filters: Mapping[str, Any]) -> list[str]:
+    """Return the names among filters that no source of a project has."""
+    known = {name for each in every.values() for name in each.metadata} | set(_OWN)
+    return [name for name in filters if name not in known]
+
+
+_OWN: dict[str, Callable[[Source], Any]] = {
+    "source_path": lambda each: each.source_path,
+    "source_work_product_id": lambda each: each.work_product_id,
+    "source_id": lambda each: each.source_id,
+    "knowledge_type": lambda each: each.knowledge_type,
+}
+
+
+def _fits(source: Source, name: str, value: Any) -> bool:
+    own = _OWN.get(name)
+    has = own(source) if own else source.metadata.get(name)
+    wanted = value if isinstance(value, list) else [value]
+    return has in wanted or (isinstance(has, list) and any(each in wanted for each in has))
