@@ -38,6 +38,14 @@ def _names(text: str) -> tuple[str, ...]:
 _HOLDABLE = ("produce", "write", "destroy")
 
 
+def _folders(text: str) -> tuple[Path, ...]:
+    found = tuple(Path(part).expanduser() for part in text.split(os.pathsep) if part.strip())
+    for folder in found:
+        if not folder.is_absolute() or folder == Path(folder.anchor):
+            raise ValueError(f"takes absolute folders other than /, and {folder} is none")
+    return found
+
+
 def _effects(text: str) -> tuple[str, ...]:
     names = _names(text.lower())
     if not names or not set(names) <= set(_HOLDABLE):
@@ -91,6 +99,13 @@ class Settings:
         "Default: METAFORGE_HOME/metaforge.toml, where there is one.",
         None,
         Path,
+    )
+    program_prefixes: tuple[Path, ...] = _doc(
+        "METAFORGE_PROGRAM_PREFIXES",
+        "Where programs lie that are not among the system's, such as another FreeCAD: folders with a `bin`, by colons. "
+        "They are looked in first, and boxes that need one of their programs show them whole, read-only.",
+        (),
+        _folders,
     )
     profile: str = _doc(
         "METAFORGE_PROFILE",
@@ -342,7 +357,8 @@ class Settings:
         },
     )
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The environment this was read from, for `PATH` and `HOME` look-ups by the rooms that start programs."""
+    """The environment this was read from, for `PATH` and `HOME` look-ups by the rooms that start programs. The `bin` of
+    each of `program_prefixes` stands first in its `PATH`."""
     problems: tuple[str, ...] = ()
 
     @classmethod
@@ -368,6 +384,9 @@ class Settings:
                 if each.metadata.get("strict"):
                     raise BadSetting(f"{variable}={text!r} is refused: it {fault}") from None
                 problems.append(f"{variable}={text!r} is ignored: {fault}; using {each.default!r}")
+        if prefixes := values.get("program_prefixes"):
+            folders = [*(str(prefix / "bin") for prefix in prefixes), environ.get("PATH", os.defpath)]
+            values["environment"]["PATH"] = os.pathsep.join(folders)
         values["adapter_enabled"], values["adapter_url"], values["adapter_key"] = _per_adapter(environ, problems)
         return cls(**values, problems=tuple(problems))
 

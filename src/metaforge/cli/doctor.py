@@ -15,6 +15,7 @@ from metaforge.cli.local import with_app
 from metaforge.cli.screen import command_name, console, print_json
 from metaforge.core.errors import MetaForgeError
 from metaforge.mcp.service import ClientInfo
+from metaforge.settings import Settings
 from metaforge.store.mirrored import MirroredBlobs
 
 MODULE_SECONDS = 60.0
@@ -88,7 +89,10 @@ def python_checks() -> Iterable[Check]:
 def system_checks() -> Iterable[Check]:
     """Check programs, with their versions, and shared libraries."""
     needs = (*system.system_needs(), *system.MORE_PROGRAMS)
-    missing = system.missing_needs(needs)
+    search_path = Settings.from_environment().environment.get("PATH")
+    missing = system.missing_needs(
+        needs, lambda name: shutil.which(name, path=search_path) or system.find_program(name)
+    )
     manager, is_root = system.package_manager(), system.is_root()
     for need in needs:
         if need in missing:
@@ -96,17 +100,17 @@ def system_checks() -> Iterable[Check]:
             fix = system.install_command([need], manager, is_root=is_root)
             yield Check("programs", need.name, state, f"not found: {need.why}", fix)
         elif not need.is_library:
-            yield _program_check(need)
+            yield _program_check(need, search_path)
     libraries = [need for need in needs if need.is_library]
     if libraries and not any(need in missing for need in libraries):
         yield Check("programs", "libraries", State.OK, f"all {len(libraries)} that the wheels load")
 
 
-def _program_check(need: system.SystemNeed) -> Check:
+def _program_check(need: system.SystemNeed, search_path: str | None) -> Check:
     from metaforge.registry.probe import Probe
     from metaforge.tools.manifest import Need
 
-    finding = Probe().measure(Need("program", need.name, apt=need.apt, minimum=need.minimum))
+    finding = Probe(search_path).measure(Need("program", need.name, apt=need.apt, minimum=need.minimum))
     if finding.found:
         return Check("programs", need.name, State.OK, f"{finding.version} ({finding.location})")
     fix = f"reinstall it: {system.install_command([need], system.package_manager(), is_root=system.is_root())}"

@@ -161,14 +161,22 @@ class ProcessLauncher:
         return environment | dict(self.environment)
 
     def _readable(self) -> tuple[Path, ...]:
-        return (*self.python_paths, *self._program_folders())
+        # A program of a prefix loads its libraries from there too.
+        there = self._programs()
+        prefixes = (
+            prefix for prefix in self.settings.program_prefixes if any(path.is_relative_to(prefix) for path in there)
+        )
+        return (*self.python_paths, *self._program_folders(), *prefixes)
 
     def _program_folders(self) -> list[Path]:
         """Return the folders of needed programs that are not among the system's."""
+        folders = {path.resolve().parent for path in self._programs()}
+        return sorted(folder for folder in folders if not folder.is_relative_to("/usr"))
+
+    def _programs(self) -> list[Path]:
         needs = {need.name for tool in self.manifest.tools for need in tool.needs if need.kind == "program"}
         found = {shutil.which(name, path=self.settings.environment.get("PATH")) for name in sorted(needs)}
-        folders = {Path(path).resolve().parent for path in found if path}
-        return sorted(folder for folder in folders if not folder.is_relative_to("/usr"))
+        return [Path(path) for path in found if path]
 
 
 def largest(manifest: AdapterManifest, limit: str, default: int) -> int:

@@ -4,10 +4,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
 
+from metaforge.adapters.freecad.process import freecad_python
 from metaforge.engine import sandbox
 from metaforge.engine.source import ProcessSource
 from metaforge.settings import Settings
@@ -23,11 +25,11 @@ TARGET = "metaforge.adapters.freecad.server:FreecadServer"
 class Shop:
     """A source of the adapter in real boxes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **more: str) -> None:
         self.workspace, home = folder / "workspace", folder / "home"
         self.workspace.mkdir()
         environ = {"PATH": os.environ["PATH"], "METAFORGE_HOME": str(home), "METAFORGE_PRESTART": "false"}
-        self.settings = Settings.load(environ)
+        self.settings = Settings.load(environ | more)
         self.blobs = BlobStore(home / "blobs")
         manifest = AdapterManifest.from_json(manifest_of(TARGET))
         self.source = ProcessSource(manifest, self.settings, self.workspace, self.blobs)
@@ -92,3 +94,34 @@ async def test_two_sessions_work_side_by_side_in_boxes_of_their_own(shop: Shop) 
     assert health.detail["sessions"]["open_count"] == 2
     await shop.call("close_session", session_id=opened[0])
     assert (await shop.call("describe_session", session_id=opened[1])).data["object_count"] == 1
+
+
+async def test_a_freecad_elsewhere_runs_in_its_own_python_and_its_box_shows_all_of_its_folder(tmp_path: Path) -> None:
+    prefix = tmp_path / "freecad"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib").mkdir()
+    (prefix / "lib" / "names").write_text(f"export CAME_FROM={prefix}\n")
+    for name, program in (("freecadcmd", which("freecadcmd")), ("python3", freecad_python())):
+        script = prefix / "bin" / name
+        script.write_text(f'#!/bin/sh\n. "{prefix}/lib/names" || exit 3\nexec {program} "$@"\n')
+        script.chmod(0o755)
+    shop = Shop(tmp_path, METAFORGE_PROGRAM_PREFIXES=f"{tmp_path / 'empty'}:{prefix}")
+    if not sandbox.find(shop.settings).boxed:
+        pytest.skip("no bubblewrap here")
+    try:
+        session = (await shop.call("open_session")).data["session_id"]
+        code = "import os\nresult = os.environ['CAME_FROM']\ndoc.addObject('Part::Box', 'Box')"
+        assert (await shop.call("execute_code", session_id=session, code=code)).data["result"] == str(prefix)
+        assert (await shop.call("measure", session_id=session, obj_id="Box")).data["volume_mm3"] == pytest.approx(1000)
+    finally:
+        await shop.source.close()
+
+
+def test_a_prefix_that_is_the_root_or_relative_is_told_and_not_used() -> None:
+    for text in ("/", "freecad"):
+        told = Settings.load({"PATH": "/usr/bin", "METAFORGE_PROGRAM_PREFIXES": f"/opt/freecad:{text}"})
+        assert told.program_prefixes == ()
+        assert told.environment["PATH"] == "/usr/bin"
+        assert "absolute folders" in told.problems[0]
+    told = Settings.load({"PATH": "/usr/bin", "METAFORGE_PROGRAM_PREFIXES": "/opt/freecad:/opt/kicad"})
+    assert told.environment["PATH"] == "/opt/freecad/bin:/opt/kicad/bin:/usr/bin"

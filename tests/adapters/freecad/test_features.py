@@ -202,6 +202,8 @@ def test_a_dimension_follows_a_variable(bench: Any) -> None:
     assert bench.data("measure", obj_id=body)["volume_mm3"] == pytest.approx(55 * 20 * 14, rel=1e-9)
     fault = bench.refused("set_expression", obj_id="Pad", property="Length", expression="Variables.nothing")
     assert fault["data"]["kind"] in ("bad_expression", "not_computable")
+    fault = bench.refused("set_expression", obj_id="Pad", property="Length", expression="1 +* 2")
+    assert fault["message"] == "'1 +* 2' cannot be set on Pad.Length: Failed to parse expression."
     assert bench.data("measure", obj_id=body)["volume_mm3"] == pytest.approx(55 * 20 * 14, rel=1e-9)
 
 

@@ -15,13 +15,27 @@ from typing import Any
 
 from metaforge.core.errors import FailureMode, ToolCrashed, ToolError, ToolTimedOut
 
-PYTHON = "/usr/bin/python3"
-"""FreeCAD's modules are built for the system's Python and load in no other."""
+SYSTEM_PYTHON = "/usr/bin/python3"
 INSTALL = "apt-get install -y --no-install-recommends freecad"
 _MAIN = Path(__file__).parent / "worker" / "__main__.py"
 _START_SECONDS = 60.0
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def freecad_python() -> str:
+    """Return the Python which FreeCAD's modules are built for; they load in no other.
+
+    It is the one beside `freecadcmd`, as distributions, conda and unpacked AppImages have it; the system's where there
+    is none.
+    """
+    program = shutil.which("freecadcmd")
+    if program is not None:
+        for name in ("python3", "python"):
+            beside = Path(program).with_name(name)
+            if os.access(beside, os.X_OK):
+                return str(beside)
+    return SYSTEM_PYTHON
 
 
 class FreecadProcess:
@@ -30,22 +44,24 @@ class FreecadProcess:
     def __init__(self) -> None:
         home = tempfile.mkdtemp(prefix="freecad-")
         # A person's own FreeCAD keeps its settings, and a box has no password file to find a home in.
+        python = freecad_python()
         environment = {
             "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "OMP_NUM_THREADS": "1",
             "FREECAD_USER_HOME": home, "FREECAD_USER_DATA": home, "FREECAD_USER_TEMP": home,
         }  # fmt: skip
         try:
             self._popen = subprocess.Popen(
-                [PYTHON, "-I", "-B", str(_MAIN)],
+                [python, "-I", "-B", str(_MAIN)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, bufsize=0, env=environment, cwd=home,
                 preexec_fn=_die_with_parent,
             )  # fmt: skip
         except OSError as fault:
             shutil.rmtree(home, ignore_errors=True)
             raise ToolError(
-                f"FreeCAD's Python {PYTHON} cannot be started: {fault.strerror}", kind="program_missing",
+                f"FreeCAD's Python {python} cannot be started: {fault.strerror}", kind="program_missing",
                 fix=f"install it: {INSTALL}", failure_mode=FailureMode.ENVIRONMENT,
             ) from None  # fmt: skip
+        self._python = python
         self._finish = weakref.finalize(self, _finish, self._popen, home)
         self._pending = b""
         self._number = 0
@@ -67,7 +83,7 @@ class FreecadProcess:
             self.version = str(json.loads(self._line(seconds))["ready"])
         except _Ended:
             raise ToolError(
-                f"FreeCAD does not load in {PYTHON}", kind="program_missing", fix=f"install it: {INSTALL}",
+                f"FreeCAD does not load in {self._python}", kind="program_missing", fix=f"install it: {INSTALL}",
                 failure_mode=FailureMode.ENVIRONMENT,
             ) from None  # fmt: skip
         except TimeoutError:

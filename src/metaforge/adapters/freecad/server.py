@@ -12,7 +12,7 @@ from metaforge.adapters.freecad.dressing import DressingTools
 from metaforge.adapters.freecad.exchange import ExchangeTools
 from metaforge.adapters.freecad.generators import GeneratorTools
 from metaforge.adapters.freecad.measuring import MeasuringTools
-from metaforge.adapters.freecad.process import PYTHON
+from metaforge.adapters.freecad.process import freecad_python
 from metaforge.adapters.freecad.sessions import SessionTools
 from metaforge.adapters.freecad.sketching import SketchTools
 from metaforge.adapters.freecad.solids import SolidTools
@@ -45,7 +45,7 @@ class FreecadServer(McpToolServer):
 
     def warm_up(self) -> None:
         """Begin to load FreeCAD, so that a session opens at once. The mesher is imported when it is first needed."""
-        if which(FREECAD.name) and which(PYTHON):
+        if which(FREECAD.name) and which(freecad_python()):
             self.workbench.warm_up()
 
     def manifests(self) -> list[ToolManifest]:

@@ -7,6 +7,7 @@ from typing import Any
 from .document import Document
 from .edits import Edit
 from .refusals import Refusal
+from .seam import compound
 
 INVOLUTE_POINTS = 8
 
@@ -87,8 +88,6 @@ def thread_insert(edit: Edit, given: dict[str, Any]) -> None:
 
 def lattice(edit: Edit, given: dict[str, Any]) -> None:
     """A grid of through holes over the top, within a margin."""
-    import Part
-
     box = edit.document.find(given["body_id"]).Shape.BoundBox
     reach = given["margin"] + given["hole_diameter"] / 2
     columns = _places(box.XMin + reach, box.XMax - reach, given["cell"])
@@ -102,9 +101,7 @@ def lattice(edit: Edit, given: dict[str, Any]) -> None:
         raise Refusal(
             f"{len(columns) * len(rows)} holes are more than {given['most']}", "too_many", "take a larger cell_size_mm"
         )
-    cut = Part.makeCompound(
-        [_cylinder(given["hole_diameter"], box.ZLength, x, y, box.ZMin) for x in columns for y in rows]
-    )
+    cut = compound([_cylinder(given["hole_diameter"], box.ZLength, x, y, box.ZMin) for x in columns for y in rows])
     _changed(edit, given["body_id"], None, cut, "Lattice")
     edit.more["cells"] = len(columns) * len(rows)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from .document import CONTAINERS, HIDDEN, Document
 from .refusals import Refusal
+from .seam import compound
 
 TIGHT_MM = 1e-6
 SIDES = {"right": (0, 1), "left": (0, -1), "back": (1, 1), "front": (1, -1), "top": (2, 1), "bottom": (2, -1)}
@@ -19,13 +20,11 @@ def shape_of(thing: Any) -> Any:
     Raises:
         Refusal: the object has no shape.
     """
-    import Part
-
     if is_container(thing):
         shapes = [shape for _, shape in leaves(thing)]
         if not shapes:
             raise Refusal(f"{thing.Name} is empty", "empty", "add a part to it first", thing.Name)
-        return Part.makeCompound(shapes)
+        return compound(shapes)
     found = _placed(thing)
     if found is None:
         raise Refusal(

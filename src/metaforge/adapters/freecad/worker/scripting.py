@@ -10,7 +10,7 @@ from typing import Any
 
 from .edits import Edit
 from .measuring import placement_of
-from .refusals import Refusal
+from .refusals import Refusal, words_of
 
 RESULT_CHARACTERS = 20_000
 OUTPUT_CHARACTERS = 4_000
@@ -82,7 +82,7 @@ def _explained(fault: Exception) -> str:
     if isinstance(fault, SyntaxError) and fault.filename == "script":
         lines = [fault.lineno]
     where = f" in line {lines[-1]}" if lines and lines[-1] else ""
-    return f"The script failed{where}: {type(fault).__name__}: {str(fault).strip()[:400]}"
+    return f"The script failed{where}: {type(fault).__name__}: {words_of(fault)}"
 
 
 def plain_result(value: Any) -> tuple[Any, bool]:

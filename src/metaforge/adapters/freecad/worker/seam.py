@@ -1,14 +1,18 @@
 """Where FreeCAD lives, and the few things that releases name differently. All else runs on 0.20 and 1.0 alike."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
-FOLDERS = ("/usr/lib/freecad/lib", "/usr/lib/freecad-python3/lib", "/usr/lib/freecad/Mod")
+FOLDERS = ("lib/freecad/lib", "lib/freecad-python3/lib", "lib/freecad/Mod")
+"""Where Debian and Fedora keep FreeCAD's modules, below the prefix of their Python."""
+BUNDLED = ("lib", "Mod")
+"""Where conda and AppImages keep them."""
 
 
 def load() -> Any:
     """Import FreeCAD and the modules the worker uses, and return FreeCAD."""
-    for folder in reversed(FOLDERS):
+    for folder in reversed(_folders(Path(sys.prefix))):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     import FreeCAD  # noqa: I001 - FreeCAD must come first: it makes its modules importable
@@ -18,6 +22,12 @@ def load() -> Any:
     import Import  # noqa: F401
 
     return FreeCAD
+
+
+def _folders(prefix: Path) -> list[str]:
+    # All of a system's lib would be importable with it: only where FreeCAD itself lies there.
+    bundled = BUNDLED if (prefix / "lib" / "FreeCAD.so").exists() else ()
+    return [str(prefix / each) for each in (*FOLDERS, *bundled)]
 
 
 def version() -> str:
@@ -53,6 +63,13 @@ def add_variables(document: Any, name: str) -> Any:
         return document.addObject("App::VarSet", name)
     except Exception:  # noqa: BLE001 - FreeCAD raises its own base error for a type it does not know
         return document.addObject("App::FeaturePython", name)
+
+
+def compound(shapes: list[Any]) -> Any:
+    """Return shapes as one; makeCompound ends the process in 1.0.0, whatever it is given."""
+    import Part
+
+    return Part.Compound(shapes)
 
 
 def status_of(thing: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from . import seam
 from .document import Document
 from .edits import Edit
-from .refusals import Refusal
+from .refusals import Refusal, words_of
 
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 Read = Callable[[Document, dict[str, Any]], dict[str, Any]]
@@ -95,10 +95,5 @@ def _reply(server: Server, request: dict[str, Any]) -> dict[str, Any]:
         refused = {"message": "FreeCAD ran out of memory", "kind": "memory_limit", "mode": "limit"}
     except Exception as fault:  # noqa: BLE001 - the process boundary: FreeCAD raises what it likes
         traceback.print_exc(file=sys.stderr)
-        refused = {"message": f"FreeCAD refused: {_first_line(fault)}", "kind": "freecad_error", "mode": "design"}
+        refused = {"message": f"FreeCAD refused: {words_of(fault)}", "kind": "freecad_error", "mode": "design"}
     return {"refused": refused}
-
-
-def _first_line(fault: Exception) -> str:
-    text = str(fault).strip() or type(fault).__name__
-    return text.splitlines()[0][:300]

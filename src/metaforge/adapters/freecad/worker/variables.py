@@ -3,7 +3,7 @@
 from typing import Any
 
 from .edits import Edit
-from .refusals import Refusal
+from .refusals import Refusal, words_of
 from .seam import add_variables
 
 
@@ -36,7 +36,7 @@ def set_expression(edit: Edit, given: dict[str, Any]) -> None:
         thing.setExpression(name, expression or None)
     except Exception as fault:
         raise Refusal(
-            f"{expression!r} cannot be set on {thing.Name}.{name}: {str(fault).strip()}", "bad_expression",
+            f"{expression!r} cannot be set on {thing.Name}.{name}: {words_of(fault)}", "bad_expression",
             "write numbers and names such as Variables.wall * 2", thing.Name,
         ) from fault  # fmt: skip
     document.recompute()
