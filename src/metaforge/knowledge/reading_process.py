@@ -77,7 +77,17 @@ def _load(kind: str) -> None:
         importlib.import_module(module)
     for reader in ("csv", "docx", "html", "kicad", "markdown", "pdf", "plain", "step"):
         importlib.import_module(f"metaforge.knowledge.readers.{reader}")
-    for encoding in (*decoding.CANDIDATES, "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1", "ascii"):
+    # Names in archives are in the last of these.
+    for encoding in (
+        *decoding.CANDIDATES,
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32-le",
+        "utf-32-be",
+        "latin-1",
+        "ascii",
+        "cp437",
+    ):
         codecs.lookup(encoding)
     if kind == "pdf":
         _keep_character_maps()
@@ -99,7 +109,7 @@ def _keep_character_maps() -> None:
     def opened(path: str, *how: str, **more: Any) -> io.TextIOWrapper:
         return io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(kept[os.path.basename(path)])), encoding="utf-8")
 
-    cmapdb.gzip = SimpleNamespace(open=opened)  # type: ignore[attr-defined]
+    cmapdb.gzip = SimpleNamespace(open=opened)  # type: ignore[assignment, attr-defined]
 
 
 def _say_all(writing: BinaryIO, messages: list[dict[str, Any]]) -> None:

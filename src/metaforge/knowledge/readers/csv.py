@@ -1,6 +1,7 @@
 """Read CSV: each row with the header's names beside it. What separates cells is found out."""
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def read_csv(text: str, name: str) -> Iterator[Block]:
 
 
 def _rows(text: str, name: str, delimiter: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    reader = csv.reader(text.split("\n"), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     begin = 1
     try:
         for cells in reader:

@@ -16,6 +16,8 @@ from metaforge.knowledge.refusals import damaged, empty, encrypted, truncated
 Told = Callable[[int, int], None]
 """Told how many pages are read, and how many there are."""
 
+_BLANK_RATIO = 0.15
+"""A gap this wide, in heights of letters, stands between words."""
 _END_BYTES = 8192
 _ITEM = re.compile(r"(?:[\u2022\u25aa\u25cf\u25cb\u25a0\u25e6\uf0b7*\u2013-]|\(?[0-9a-z]{1,2}[.)])\s+")
 _CAPTION = re.compile(r"(?:table|tab\.|tabelle)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
@@ -98,7 +100,7 @@ def _content(page: Any, number: int) -> Iterator[Line | Table]:
     tables = ruled_tables(page, number)
     shown: list[Table] = []
     waiting: list[dict[str, Any]] = []
-    for word in page.extract_words(use_text_flow=True, return_chars=True):
+    for word in page.extract_words(use_text_flow=True, return_chars=True, x_tolerance_ratio=_BLANK_RATIO):
         if not word["upright"]:
             continue
         if not any(each.holds(word) for each in tables):

@@ -15,6 +15,9 @@ _BOLD_HEADING_WORDS = 12
 _LARGER_RATIO = 1.12
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,4})\.?\s+\S")
+_CUT = re.compile(r"(\w+)([-\u00ad])$")
+_LEADERS = re.compile(r"(?:\.\s?){5,}\s*\S{1,8}$")
+_UNKNOWN_LETTER = re.compile(r"\(cid:\d+\)")
 _PAGE_NUMBER = re.compile(r"(?:page|seite)?\s*#(?:\s*(?:of|/|von)\s*#)?", re.IGNORECASE)
 
 
@@ -43,15 +46,17 @@ class Line:
 
 
 def lines_of(words: Iterable[dict[str, Any]], page: int, height: float) -> Iterator[Line]:
-    """Yield the lines of words that come in reading order."""
+    """Yield the lines of words that come in reading order; those of a table of contents say nothing of their own."""
     gathered: list[dict[str, Any]] = []
+    runs: list[list[dict[str, Any]]] = []
     for word in words:
-        if gathered and not _goes_on(gathered[-1], word):
-            yield _line(gathered, page, height)
+        if not gathered or not _goes_on(gathered[-1], word):
             gathered = []
+            runs.append(gathered)
         gathered.append(word)
-    if gathered:
-        yield _line(gathered, page, height)
+    for line in (_line(run, page, height) for run in runs):
+        if line.text and not _LEADERS.search(line.text):
+            yield line
 
 
 def _goes_on(last: dict[str, Any], word: dict[str, Any]) -> bool:
@@ -71,7 +76,7 @@ def _line(words: list[dict[str, Any]], page: int, height: float) -> Line:
         cells[-1].append(word)
     top, bottom = min(word["top"] for word in words), max(word["bottom"] for word in words)
     return Line(
-        tuple(" ".join(word["text"] for word in cell) for cell in cells),
+        tuple(_UNKNOWN_LETTER.sub("", " ".join(word["text"] for word in cell)).strip() for cell in cells),
         tuple((cell[0]["x0"], cell[-1]["x1"]) for cell in cells),
         top, bottom, size, bold > len(letters) * 0.7, page,
         bottom < height * _MARGIN_RATIO or top > height * (1 - _MARGIN_RATIO),
@@ -149,7 +154,9 @@ def _rounded(size: float) -> float:
 
 
 def joined(lines: Sequence[Line], known: frozenset[str]) -> str:
-    """Return the text of a paragraph's lines; a word cut at a line's end is put together where the document has it so.
+    """Return the text of a paragraph's lines, words that were cut at a line's end put together.
+
+    A hyphen stays where the document has both halves as words, and never the whole: "low-" and "power".
 
     Args:
         lines: of one paragraph.
@@ -158,14 +165,15 @@ def joined(lines: Sequence[Line], known: frozenset[str]) -> str:
     parts: list[str] = []
     for line in lines:
         text = line.text
-        if parts and (cut := re.search(r"(\w+)[-\u00ad]$", parts[-1])) and (rest := re.match(r"[a-z]+", text)):
-            whole = (cut[1] + rest[0]).lower() in known
-            parts[-1] = (parts[-1][:-1] if whole or parts[-1].endswith("\u00ad") else parts[-1]) + text
+        if parts and (cut := _CUT.search(parts[-1])) and (rest := re.match(r"[a-z]+", text)):
+            first, second = cut[1].lower(), rest[0]
+            is_compound = first + second not in known and {first, second} <= known and cut[2] == "-"
+            parts[-1] = (parts[-1] if is_compound else parts[-1][:-1]) + text
             continue
         parts.append(text)
     return "\n".join(parts).replace("\u00ad", "")
 
 
 def words_of(lines: Iterable[Line]) -> frozenset[str]:
-    """Return every word of a document."""
-    return frozenset(word for line in lines for word in re.findall(r"\w+", line.text.lower()))
+    """Return every word of a document that does not stand cut at a line's end."""
+    return frozenset(word for line in lines for word in re.findall(r"\w+", _CUT.sub("", line.text.lower())))
