@@ -187,6 +187,33 @@ class Settings:
         "auto",
         str.lower,
     )
+    runner: str = _doc(
+        "METAFORGE_RUNNER",
+        "Where adapters run whose configuration does not say: process (a sandboxed one) or container.",
+        "process",
+        _one_of("process", "container"),
+        strict=True,
+    )
+    container_engine: str = _doc(
+        "METAFORGE_CONTAINER_ENGINE",
+        "podman, docker, or auto: the first that works.",
+        "auto",
+        _one_of("auto", "podman", "docker"),
+        strict=True,
+    )
+    container_runtime: str = _doc(
+        "METAFORGE_CONTAINER_RUNTIME",
+        "The OCI runtime the engine is to use, such as runc or runsc. Default: the engine's own.",
+        "",
+        str.strip,
+    )
+    container_image: str = _doc(
+        "METAFORGE_CONTAINER_IMAGE",
+        "Images of adapters whose configuration names none; {adapter} and {version} stand for its id and this release. "
+        "The server never fetches one.",
+        "localhost/metaforge-{adapter}:{version}",
+        str.strip,
+    )
     max_output_mb: int = _doc(
         "METAFORGE_MAX_OUTPUT_MB",
         "The largest answer of one tool call, files apart.",

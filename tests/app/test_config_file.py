@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from metaforge import __version__
 from metaforge.app import App
 from metaforge.core.errors import ToolUnavailable
 from metaforge.core.ids import new_call_id
+from metaforge.engine.container import ContainerLauncher
+from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.remote import RemoteSource
 from metaforge.engine.source import ProcessSource
 from metaforge.settings import BadSetting, Settings
@@ -170,12 +173,48 @@ async def test_an_adapter_that_calls_itself_something_else_is_told(desk: Desk, e
     assert "calls itself gauge, not gage" in told[0]["reason"]
 
 
-@pytest.mark.parametrize("table", ['transport = "stdio"\nimage = "ccx:2.23"', 'image = "ccx:2.23"'])
-async def test_a_container_is_refused_with_the_reason_and_no_process_runs_instead(desk: Desk, table: str) -> None:
-    app = desk.open(f"[adapters.calculix]\n{table}\n")
+@pytest.mark.parametrize(
+    "table",
+    ['transport = "stdio"\nimage = "ccx:2.23"', 'image = "ccx:2.23"', 'transport = "stdio"', "max_workers = 1", ""],
+)
+async def test_a_container_is_what_a_table_asks_for_or_where_it_asks_for_nothing_the_runner(
+    desk: Desk, table: str
+) -> None:
+    app = desk.open(f"[adapters.calculix]\n{table}\n", METAFORGE_RUNNER="container")
+    made = source(app, "calculix")
+    assert isinstance(made._launcher, ContainerLauncher)
+    named = "ccx:2.23" if "image" in table else f"localhost/metaforge-calculix:{__version__}"
+    assert made._launcher._image.name == named
+    assert not any(tool.needs for tool in made.manifest.tools)
+    beside = source(app, "cadquery")._launcher
+    assert beside._image.name == f"localhost/metaforge-cadquery:{__version__}"
+
+
+async def test_a_process_is_what_a_table_asks_for_whatever_the_runner(desk: Desk) -> None:
+    app = desk.open('[adapters.calculix]\ntransport = "process"\n', METAFORGE_RUNNER="container")
+    assert isinstance(source(app, "calculix")._launcher, ProcessLauncher)
+    app = desk.open('[adapters.calculix]\nimage = "ccx:2.23"\nworkspace_mode = "rw"\nmax_workers = 1\n')
+    made = source(app, "calculix")
+    assert made._launcher._image.may_write_workspace
+    assert made.pool._max_workers == 1
+    assert isinstance(source(app, "cadquery")._launcher, ProcessLauncher)
+
+
+async def test_a_process_is_refused_what_only_a_container_gets(desk: Desk) -> None:
+    app = desk.open('[adapters.calculix]\nworkspace_mode = "rw"\n')
     told = [entry for entry in app.list_meta()["unavailableAdapters"] if entry["adapterId"] == "calculix"]
-    assert "container of ccx:2.23, and this release starts none" in told[0]["reason"]
+    assert "is for containers" in told[0]["reason"]
     assert source(app, "calculix") is None
+
+
+async def test_without_an_engine_a_containers_adapter_is_named_with_what_mends_it(desk: Desk) -> None:
+    app = desk.open('[adapters.calculix]\nimage = "ccx:2.23"\n', PATH=str(desk.folder))
+    health = await source(app, "calculix").health(3.0)
+    assert not health.reachable
+    assert "podman is not installed; docker is not installed" in health.error
+    assert health.install == "apt-get install -y podman runc"
+    told = [entry for entry in app.list_meta()["unavailableAdapters"] if entry["adapterId"] == "calculix"]
+    assert "apt-get install -y podman runc" in told[0]["reason"]
 
 
 async def test_a_table_of_an_unknown_adapter_says_what_it_needs(desk: Desk) -> None:
@@ -218,6 +257,6 @@ async def test_an_adapter_is_registered_while_the_server_runs(desk: Desk, elsewh
     await second.registry.register_adapter("gauge", config)
     assert await read(second, "HERE") == "a process"
     third = desk.open()
-    with pytest.raises(ToolUnavailable, match="this release starts none"):
+    with pytest.raises(ToolUnavailable, match=r'needs target = "module:Class".*beside its image'):
         await third.registry.register_adapter("gauge", AdapterConfig(adapter_id="gauge", image="gauge:1"))
     assert third.registry.source("gauge") is None

@@ -14,7 +14,7 @@ import orjson
 
 from metaforge.adapters import ALWAYS, CATALOG, OPTIONAL
 from metaforge.core.errors import ToolUnavailable
-from metaforge.engine.sources import Sources, refuse_container
+from metaforge.engine.sources import Sources
 from metaforge.registry.discovery import Discovered, discover, find_manifest
 from metaforge.registry.registry import ToolRegistry
 from metaforge.settings import Settings
@@ -166,7 +166,6 @@ class Adapters:
             if manifest.in_process:
                 raise ToolUnavailable(f"{adapter_id}: {_OURS}", reason=_OURS)
             return self._sources.configured(manifest, config)
-        refuse_container(config)
         if config.is_remote:
             late = self._introduce(adapter_id, config)
             if (told := late.wait(_ASKED_SECONDS)) is None:
@@ -177,7 +176,8 @@ class Adapters:
             return self._sources.configured(manifest, config, *folders)
         raise ToolUnavailable(
             f"there is no adapter {adapter_id}; there are: {', '.join(sorted(set(CATALOG) - OPTIONAL))}. One of your "
-            'own needs target = "module:Class" for a process here, or url for one that listens elsewhere',
+            'own needs target = "module:Class" for a process here, or for a container beside its image, or url for one '
+            "that listens elsewhere",
             reason="no such adapter",
         )
 

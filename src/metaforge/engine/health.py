@@ -38,6 +38,8 @@ class WorkerReport:
     """The first text on a worker's stdout that was no message."""
     ended: tuple[int, int] = (0, 0)
     """How many workers were retired, and how many died by themselves."""
+    install: str = ""
+    """The command that mends the error; empty when none is known."""
     sessions: dict[str, Any] | None = None
     """Its sessions: how many are open, which were lost and why."""
 
@@ -47,7 +49,7 @@ def health_of(manifest: AdapterManifest, report: WorkerReport, probe: Probe | No
     missing = [told for tool in manifest.tools if probe is not None and (told := _fault_of(tool, probe))]
     error = install = ""
     if report.error:
-        error = report.error
+        error, install = report.error, report.install
     elif missing and len(missing) == len(manifest.tools):
         error, install = missing[0]
     elif report.trouble is not None:

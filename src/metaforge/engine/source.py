@@ -4,9 +4,9 @@ import asyncio
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from metaforge.core.errors import MetaForgeError, OverLimit
+from metaforge.core.errors import MetaForgeError, OverLimit, ToolUnavailable
 from metaforge.engine import faults
 from metaforge.engine.answers import checked
 from metaforge.engine.asking import DeadlineStruck, cpu_seconds, expire, memory_mb, refusal, request_of
@@ -36,6 +36,19 @@ START_SECONDS = 120.0
 
 _INLINE_BYTES = 4 << 20
 """Files up to this size are stored at once; more is left to a thread."""
+
+
+@runtime_checkable
+class CheckedLauncher(Protocol):
+    """A launcher that can say beforehand whether it could start anything."""
+
+    def check(self) -> object:
+        """Raise ToolUnavailable when it could not. Blocking."""
+        ...
+
+    def trouble(self) -> Trouble | None:
+        """Return what was wrong when it was last looked at."""
+        ...
 
 
 class ProcessSource:
@@ -105,7 +118,8 @@ class ProcessSource:
 
     def trouble(self) -> Trouble | None:
         """Return why calls are refused just now, if they are."""
-        return self.pool.trouble()
+        launcher = self._launcher
+        return self.pool.trouble() or (launcher.trouble() if isinstance(launcher, CheckedLauncher) else None)
 
     async def close(self) -> None:
         """End every worker of this adapter."""
@@ -284,6 +298,7 @@ class ProcessSource:
             started = time.perf_counter()
             error = await self._greet(idle, timeout_seconds)
             answered_ms = (time.perf_counter() - started) * 1000
+        unable = await self._check_launcher()
         report = WorkerReport(
             workers=[*pool.workers, *self._sessions.workers],
             sessions=self._sessions.describe() if any(tool.session for tool in self._manifest.tools) else None,
@@ -293,13 +308,22 @@ class ProcessSource:
             trouble=pool.trouble(),
             latencies=tuple(pool.latencies),
             answered_ms=answered_ms,
-            error=error,
+            error=error or (unable.message if unable else ""),
+            install=str(unable.data.get("install") or "") if unable else "",
             last_call=datetime.fromtimestamp(self._last_call, UTC) if self._last_call else None,
             junk=self._junk,
             ended=(pool.retired_count, pool.crashed_count),
         )
         # Looking for programs runs them.
         return await asyncio.to_thread(health_of, self._manifest, report, self._probe)
+
+    async def _check_launcher(self) -> ToolUnavailable | None:
+        if isinstance(self._launcher, CheckedLauncher):
+            try:
+                await asyncio.to_thread(self._launcher.check)
+            except ToolUnavailable as unable:
+                return unable
+        return None
 
     async def _greet(self, worker: Worker, seconds: float) -> str:
         """Ask a worker how it is; return what is wrong with it."""

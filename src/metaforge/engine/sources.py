@@ -1,10 +1,11 @@
-"""Make the source of an adapter as it is configured: a process here, or an adapter that listens elsewhere."""
+"""Make the source of an adapter as it is configured: a process here, a container, or one that listens elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metaforge import __version__
 from metaforge.core.errors import ToolUnavailable
 from metaforge.engine.launch import ProcessLauncher
 from metaforge.engine.source import ProcessSource
@@ -52,26 +53,34 @@ class Sources:
         config = self._configs.get(manifest.adapter_id)
         if url := self._settings.adapter_url.get(manifest.adapter_id):
             return self._remote(manifest, [part.strip() for part in url.split(",") if part.strip()], config)
-        return (
-            self._process(manifest, python_paths)
-            if config is None
-            else self.configured(manifest, config, *python_paths)
-        )
+        if config is not None:
+            return self.configured(manifest, config, *python_paths)
+        if self._settings.runner == "container":
+            return self._container(manifest, None)
+        return self._process(manifest, python_paths)
 
     def configured(self, manifest: AdapterManifest, config: "AdapterConfig", *python_paths: Path) -> ToolSource:
         """Return the source of an adapter as one configuration says.
 
         Raises:
-            ToolUnavailable: a container is asked for.
+            ToolUnavailable: the configuration asks for what cannot be had.
         """
         if config.is_remote:
             return self._remote(manifest, config.addresses, config)
-        refuse_container(config)
         limits = config.limits_given()
         tools = (replace(tool, limits=Limits(**(vars(tool.limits) | limits))) for tool in manifest.tools)
         given = config.model_fields_set
+        limited = replace(manifest, tools=tuple(tools)) if limits else manifest
+        if self.in_container(config):
+            return self._container(limited, config)
+        if config.workspace_mode == "rw":
+            raise ToolUnavailable(
+                f'{manifest.adapter_id}: workspace_mode = "rw" is for containers; a process reads the workspace, and '
+                "what it writes is placed there by the server",
+                reason="workspace_mode is for containers",
+            )
         return self._process(
-            replace(manifest, tools=tuple(tools)) if limits else manifest,
+            limited,
             python_paths,
             environment=config.environment,
             max_workers=config.max_workers if "max_workers" in given else None,
@@ -94,6 +103,37 @@ class Sources:
             at_once=config.max_workers if config is not None and is_given else DEFAULT_AT_ONCE,
         )  # fmt: skip
 
+    def in_container(self, config: "AdapterConfig | None") -> bool:
+        """Return whether an adapter runs in a container: as its table says, else as METAFORGE_RUNNER does."""
+        if config is None or not (config.is_container or "transport" in config.model_fields_set):
+            return self._settings.runner == "container"
+        return config.is_container
+
+    def _container(self, manifest: AdapterManifest, config: "AdapterConfig | None") -> ToolSource:
+        from metaforge.engine.container import ContainerLauncher, Image
+
+        named = config.image if config is not None else ""
+        given = config.model_fields_set if config is not None else set()
+        image = Image(named or self.image_of(manifest.adapter_id))
+        if config is not None:
+            image = replace(
+                image, workspace_inside=config.workspace_mount, may_write_workspace=config.workspace_mode == "rw",
+                environment=config.environment,
+            )  # fmt: skip
+        # What its tools need is in the image.
+        manifest = manifest.elsewhere()
+        launcher = ContainerLauncher(manifest, self._settings, self._workspace, image)
+        launcher.look()
+        return ProcessSource(
+            manifest, self._settings, self._workspace, self._blobs, self._probe, launcher=launcher,
+            max_workers=config.max_workers if config is not None and "max_workers" in given else None,
+            idle_seconds=config.idle_seconds if config is not None and "idle_seconds" in given else None,
+        )  # fmt: skip
+
+    def image_of(self, adapter_id: str) -> str:
+        """Return the image of an adapter whose table names none."""
+        return self._settings.container_image.replace("{adapter}", adapter_id).replace("{version}", __version__)
+
     def _process(
         self,
         manifest: AdapterManifest,
@@ -108,19 +148,3 @@ class Sources:
             manifest, self._settings, self._workspace, self._blobs, self._probe,
             launcher=launcher, max_workers=max_workers, idle_seconds=idle_seconds,
         )  # fmt: skip
-
-
-def refuse_container(config: "AdapterConfig") -> None:
-    """Refuse what no launcher here can start.
-
-    Raises:
-        ToolUnavailable: the adapter is to run in a container.
-    """
-    if config.is_container:
-        image = f" of {config.image}" if config.image else ""
-        raise ToolUnavailable(
-            f"{config.adapter_id} is configured as a container{image}, and this release starts none: run the container "
-            'yourself and set transport = "http" with its url, or leave transport and image out for a process here',
-            reason="containers are not started by this release",
-            install="",
-        )

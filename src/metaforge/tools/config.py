@@ -25,9 +25,10 @@ class OwnLimits(ResourceLimits):
 class AdapterConfig(BaseModel):
     """Where an adapter runs and what it may use.
 
-    `transport` is `process` (a sandboxed process, the default), `stdio` (a container of `image`) or `http`
-    (a remote adapter at `host`:`port`, at `url`, or at several `urls` that share its calls; `key` is what it wants to
-    be shown). `target` is the `module:Class` of an adapter that neither this package nor an installed one brings.
+    `transport` is `process` (a sandboxed process, the default), `stdio` (a container of `image`, which sees the
+    workspace at `workspace_mount`, to read or, with `workspace_mode` rw, to change) or `http` (a remote adapter at
+    `host`:`port`, at `url`, or at several `urls` that share its calls; `key` is what it wants to be shown). `target`
+    is the `module:Class` of an adapter that neither this package nor an installed one brings.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,7 +42,8 @@ class AdapterConfig(BaseModel):
     url: str = Field(default="", pattern=r"^(https?://.+)?$")
     urls: list[Annotated[str, Field(pattern=r"^https?://.+$")]] = Field(default_factory=list)
     key: str = Field(default="", repr=False)
-    workspace_mount: str = "/workspace"
+    workspace_mount: str = Field(default="/workspace", pattern=r"^/[^:,]+$")
+    workspace_mode: Literal["ro", "rw"] = "ro"
     resource_limits: OwnLimits = Field(default_factory=OwnLimits)
     environment: dict[str, str] = Field(default_factory=dict)
     health_interval_seconds: int = 30

@@ -5,10 +5,14 @@ The first thing it does is take stdin and stdout away from everything imported l
 
 import argparse
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metaforge.tools.server import McpToolServer
+
+NICE = 10
+"""An adapter's work yields to the server's."""
 
 
 def load(target: str) -> "McpToolServer":
@@ -52,6 +56,13 @@ def main(argv: list[str] | None = None) -> None:
         from metaforge.tools.guard import fork_under_guard
 
         fork_under_guard(options.guard)
+    elif os.getpid() == 1 and not options.http:
+        # A container's first process gets no signal that it does not handle, limits' own among them, and must collect
+        # orphans: that is the guard's work.
+        from metaforge.tools.guard import apply_limits, fork_under_guard
+
+        fork_under_guard(0)
+        apply_limits({"nice": NICE})
     if options.limit:
         from metaforge.tools.guard import apply_limits
 

@@ -1,0 +1,280 @@
+"""Start an adapter's workers in containers: the same program, in an image, under limits that the kernel holds."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from metaforge.core.errors import ToolUnavailable
+from metaforge.engine import container_engine, processes, sandbox
+from metaforge.engine.box import Box
+from metaforge.engine.container_cgroup import joined
+from metaforge.engine.container_engine import ContainerEngine
+from metaforge.engine.container_options import MAX_PROCESSES, NAME_VARIABLE, Plan, hidden_variables, run_command
+from metaforge.engine.container_server import server_of
+from metaforge.engine.launch import DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, largest, make_folder
+from metaforge.engine.removal import remove_tree
+from metaforge.settings import Settings
+from metaforge.tools.manifest import AdapterManifest
+from metaforge.tools.source import Trouble
+
+_UID_BASE = 0x60000000
+_UIDS_PER_SERVER = 64
+_PASSED_ON = ("OMP_NUM_THREADS", "TZ")
+_KILLED = 128 + signal.SIGKILL
+_ENGINE_FAILED = 125
+_serial = count()
+
+
+@dataclass(frozen=True)
+class Image:
+    """What an adapter's container is made of, beside what every container gets."""
+
+    name: str
+    workspace_inside: str = sandbox.WORKSPACE_INSIDE
+    may_write_workspace: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+    """Folders of this machine that it sees read-only, at their own place."""
+
+
+class ContainerLauncher:
+    """Starts an image's own program with its stdin and stdout connected to this process.
+
+    Args:
+        manifest: the adapter; its largest limits bound the container.
+        workspace: root of the workspace, an existing folder.
+    """
+
+    def __init__(self, manifest: AdapterManifest, settings: Settings, workspace: Path, image: Image) -> None:
+        self._manifest = manifest
+        self._settings = settings
+        self._workspace = workspace
+        self._image = image
+        self._checked: ContainerEngine | None = None
+        self._trouble: Trouble | None = None
+
+    def look(self) -> None:
+        """Look in the background whether the engine works and has the image; `trouble` then tells."""
+
+        def checking() -> None:
+            with suppress(ToolUnavailable):
+                self.check()
+
+        threading.Thread(target=checking, daemon=True, name=f"look for {self._image.name}").start()
+
+    def trouble(self) -> Trouble | None:
+        """Return why no container could be started when it was last looked at."""
+        return self._trouble
+
+    def check(self) -> ContainerEngine:
+        """Return the engine, when it works and has the image. Blocking.
+
+        Raises:
+            ToolUnavailable: no container of this adapter can be started.
+        """
+        try:
+            engine = container_engine.find(self._settings)
+            if self._checked is not engine and not engine.has_image(self._image.name):
+                raise self._no_image(engine)
+        except ToolUnavailable as fault:
+            install = fault.data.get("install")
+            self._trouble = Trouble(f"{fault.message}; to mend: {install}" if install else fault.message, 1.0)
+            raise
+        self._checked, self._trouble = engine, None
+        return engine
+
+    def _no_image(self, engine: ContainerEngine) -> ToolUnavailable:
+        image = self._image.name
+        local = image.startswith("localhost/")
+        return ToolUnavailable(
+            f"{self._manifest.adapter_id} runs in a container of {image}, and {engine.name} has no such image",
+            reason=f"there is no image {image}",
+            install=f"scripts/images {self._manifest.adapter_id}" if local else f"{engine.name} pull {image}",
+        )
+
+    def _prepare(self) -> ContainerEngine:
+        engine = self.check()
+        server_of(self._settings.home_path).attend(engine)
+        return engine
+
+    async def launch(self, on_stdout: Callable[[bytes], None], on_closed: Callable[[], None]) -> Box:
+        engine = await asyncio.to_thread(self._prepare)
+        folder = make_folder(self._settings.home_path / "workers")
+        try:
+            box = self._start(engine, folder)
+        except OSError as fault:
+            remove_tree(folder)
+            raise ToolUnavailable(
+                f"{self._manifest.adapter_id} cannot be started: {fault}", reason=str(fault), install=""
+            ) from fault
+        try:
+            await box.open(on_stdout, on_closed)
+        except BaseException:
+            await box.kill()
+            raise
+        box.exited.add_done_callback(self._note_end)
+        return box
+
+    def _note_end(self, ended: "asyncio.Future[int]") -> None:
+        if ended.result() == _ENGINE_FAILED:  # look again whether the image is there
+            self._checked = None
+
+    def _start(self, engine: ContainerEngine, folder: Path) -> "ContainerBox":
+        output = folder / "output"
+        output.mkdir()
+        plan = self._plan(engine, folder, output)
+        if os.geteuid() == 0 and plan.user[0] != 0:
+            os.chown(output, *plan.user)
+        popen = subprocess.Popen(
+            run_command(engine, plan),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            env=engine.environment | hidden_variables(plan), cwd=folder, start_new_session=True,
+        )  # fmt: skip
+        return ContainerBox(popen, engine, plan, folder)
+
+    def _plan(self, engine: ContainerEngine, folder: Path, output: Path) -> Plan:
+        server, image, theirs = server_of(self._settings.home_path), self._image, self._settings.environment
+        environment = {
+            "HOME": "/tmp", "TMPDIR": "/tmp", "USER": "worker", "LANG": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
+            "METAFORGE_WORKER_WORKSPACE": image.workspace_inside, "METAFORGE_WORKER_OUTPUT": sandbox.OUTPUT_INSIDE,
+        }  # fmt: skip
+        if image.readable:
+            environment["PYTHONPATH"] = os.pathsep.join(map(str, image.readable))
+        environment |= {name: theirs[name] for name in _PASSED_ON if name in theirs}
+        return Plan(
+            image=image.name,
+            name=server.name_of(self._manifest.adapter_id),
+            server_id=server.id,
+            adapter_id=self._manifest.adapter_id,
+            workspace=self._workspace,
+            output=output,
+            user=_user(self._workspace, writes=image.may_write_workspace),
+            memory_mb=largest(self._manifest, "max_memory_mb", DEFAULT_MEMORY_MB),
+            file_mb=largest(self._manifest, "max_disk_mb", DEFAULT_DISK_MB),
+            workspace_inside=image.workspace_inside,
+            may_write_workspace=image.may_write_workspace,
+            readable=image.readable,
+            environment=environment | dict(image.environment),
+            pid_file=folder / "pid",
+        )
+
+
+def _user(workspace: Path, *, writes: bool) -> tuple[int, int]:
+    """Return whose a container's processes are: the workspace's owner, who can read it; root only to write root's own.
+
+    A server that root runs for root gives each container a user id of its own instead.
+    """
+    if (mine := os.geteuid()) != 0:
+        return mine, os.getegid()
+    owner = workspace.stat()
+    if owner.st_uid != 0 or writes:
+        return owner.st_uid, owner.st_gid
+    uid = _UID_BASE + (os.getpid() * _UIDS_PER_SERVER + next(_serial) % _UIDS_PER_SERVER) % 0x0FFFFFFF
+    return uid, uid
+
+
+class ContainerBox(Box):
+    """A worker in a container. The process here is the engine's client, whose end ends nothing.
+
+    What is inside has a first process, whose end ends all of it. Where its number is known here and it may be
+    signalled, it is ended by a signal; the engine is told to remove the container in any case.
+    """
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", engine: ContainerEngine, plan: Plan, folder: Path) -> None:
+        super().__init__(
+            popen, folder=folder, output=plan.output, output_inside=sandbox.OUTPUT_INSIDE, boxed=True, group=None,
+            memory_mb=plan.memory_mb, max_processes=MAX_PROCESSES,
+        )  # fmt: skip
+        self.name = plan.name
+        self._engine = engine
+        self._plan = plan
+        self._first = 0
+        self._was_ended = False
+
+    def settle(self) -> None:
+        """Find the container's first process, now that it has spoken."""
+        if self._first_inside is not None or self._first or self.exited.done():
+            return
+        if self._engine.name == "podman":
+            self._meet(_read_number(self._plan.pid_file))
+            return
+        asking = asyncio.get_running_loop().run_in_executor(None, self._ask_process)
+        asking.add_done_callback(lambda asked: self._meet(asked.result()))
+
+    def _ask_process(self) -> int:
+        with suppress(ToolUnavailable):
+            return self._engine.process_of(self.name)
+        return 0
+
+    def _meet(self, pid: int) -> None:
+        """Take a process for the container's first when it is: its number may be another machine's."""
+        if pid <= 1 or not hasattr(os, "pidfd_open") or self._was_ended:
+            return
+        with suppress(OSError):
+            descriptor = os.pidfd_open(pid)
+            try:
+                variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                signal.pidfd_send_signal(descriptor, 0)
+            except OSError:
+                os.close(descriptor)
+                raise
+            if f"{NAME_VARIABLE}={self.name}".encode() not in variables:
+                os.close(descriptor)
+                return
+            self._first, self._first_inside = pid, descriptor
+            self.group = joined(pid, self._plan.memory_mb)
+
+    def processes(self) -> list[int]:
+        """Return the ids of the container's processes; none where they are not this machine's to see."""
+        return processes.tree(self._first) if self._first else []
+
+    def memory_was_short(self) -> bool:
+        """Return whether the kernel killed a process of this box for memory since this was last asked."""
+        # Nobody inside can kill the first process, and its group is gone with it.
+        was_killed = self.exited.done() and self.exited.result() == _KILLED and not self._was_ended
+        return super().memory_was_short() or was_killed
+
+    def freeze(self) -> None:
+        """Stop every process of the box."""
+        if self._first:
+            super().freeze()
+        else:
+            self._engine.ask("pause", self.name)
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        if self._first:
+            super().thaw()
+        else:
+            self._engine.ask("unpause", self.name)
+
+    async def _end(self) -> None:
+        self.settle()
+        self._was_ended = True
+        if not self._first:
+            # Its client may still be at making it, and would go on when the container is removed.
+            await super()._end()
+            await asyncio.to_thread(self._remove_container)
+            return
+        removing = asyncio.get_running_loop().run_in_executor(None, self._remove_container)
+        await super()._end()
+        await removing
+
+    def _remove_container(self) -> None:
+        with suppress(ToolUnavailable):
+            self._engine.remove([self.name])
+
+
+def _read_number(path: Path | None) -> int:
+    try:
+        return int(path.read_text()) if path is not None else 0
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,99 @@
+"""This server's mark on its containers, and their end when it ends: however it ends, and whoever finds them later."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from metaforge.engine import container_reaper
+from metaforge.engine.container_engine import SERVER_LABEL, ContainerEngine
+from metaforge.telemetry.logs import event
+
+_ID_BYTES = 8
+_LOCK = ".lock"
+
+
+class ContainerServer:
+    """One running server as its containers know it: made once for each process and METAFORGE_HOME.
+
+    A file below METAFORGE_HOME is locked for as long as this process lives. Who can lock it knows that its server is
+    gone, and removes what that one left. A reaper, a process beside this one, does so at once.
+
+    Args:
+        folder: where the locks lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.id = os.urandom(_ID_BYTES).hex()
+        self._folder = folder
+        self._serial = count()
+        self._lock = threading.Lock()
+        self._held = -1
+        self._reapers: dict[str, subprocess.Popen[bytes]] = {}
+        self._pid = 0
+
+    def name_of(self, adapter_id: str) -> str:
+        """Return a name that no other container has."""
+        return f"metaforge-{adapter_id}-{self.id}-{next(self._serial)}"
+
+    def attend(self, engine: ContainerEngine) -> None:
+        """See that this server's containers are removed when it is gone, and remove what others left. Blocking."""
+        with self._lock:
+            if self._pid != os.getpid():
+                self._pid, self._reapers = os.getpid(), {}
+                self._hold()
+            reaper = self._reapers.get(engine.program)
+            if reaper is not None and reaper.poll() is None:
+                return
+            self._reapers[engine.program] = self._start_reaper(engine)
+        self._sweep(engine)
+
+    def _hold(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        made = self._folder / f"{self.id}.new"
+        self._held = os.open(made, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Seen by others only once it is locked.
+        made.rename(self._folder / f"{self.id}{_LOCK}")
+
+    def _start_reaper(self, engine: ContainerEngine) -> "subprocess.Popen[bytes]":
+        # A session of its own: what ends the server's process group must not end it too.
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", container_reaper.__file__, engine.program, f"{SERVER_LABEL}={self.id}"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=engine.environment,
+            cwd="/", start_new_session=True,
+        )  # fmt: skip
+
+    def _sweep(self, engine: ContainerEngine) -> None:
+        """Remove the containers of servers that are gone."""
+        for server_id, path in self._gone():
+            if left := engine.of_server(server_id):
+                engine.remove(left)
+                event("containers_reaped", "warning", server=server_id, count=len(left))
+            path.unlink(missing_ok=True)
+
+    def _gone(self) -> Iterator[tuple[str, Path]]:
+        for path in sorted(self._folder.glob(f"*{_LOCK}")):
+            if path.stem == self.id:
+                continue
+            with suppress(OSError):
+                descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    yield path.stem, path
+                finally:
+                    os.close(descriptor)
+
+
+_SERVERS: dict[Path, ContainerServer] = {}
+
+
+def server_of(home: Path) -> ContainerServer:
+    """Return what this process is to the containers it starts for one METAFORGE_HOME."""
+    folder = home / "containers"
+    return _SERVERS.setdefault(folder, ContainerServer(folder))
