@@ -19,7 +19,6 @@ from metaforge.knowledge.passages import Passage
 from metaforge.knowledge.search import Asked, Ranked, allowed_sources, rank, unknown_filters
 from metaforge.knowledge.vectors import Shelves
 from metaforge.knowledge.words import Question, indexed_text, terms_of
-from metaforge.store.blobs import Blobs
 from metaforge.store.database import Database
 from metaforge.store.transaction import Transaction
 from metaforge.telemetry import logs, metrics
@@ -46,13 +45,11 @@ class Library:
 
     Args:
         database: the store.
-        blobs: what keeps whole contents.
         embedder: what finds by meaning; without it searches go by words.
     """
 
-    def __init__(self, database: Database, blobs: Blobs, embedder: Embedder | None) -> None:
+    def __init__(self, database: Database, embedder: Embedder | None) -> None:
         self.database = database
-        self.blobs = blobs
         self._embedder = embedder
         self._problem = "" if embedder else f"no embedder is installed: {INSTALL}"
         self._shelves = Shelves(embedder.model_id if embedder else "", embedder.dim if embedder else 0)
@@ -215,7 +212,7 @@ class Library:
                 question, None if embedded is None else embedded[0], frozenset(allowed), scopes,
                 bool(knowledge_type or filters),
             )  # fmt: skip
-            ranked = rank(transaction, shelf, asked, top_k) if allowed else Ranked([], None, 0.0)
+            ranked = rank(transaction, shelf, asked, top_k) if allowed else Ranked([], [], 0.0)
             looked = sum(shelf.sources[each].passage_count for each in allowed)
             total = sum(each.passage_count for each in shelf.sources.values())
             notes = [
@@ -230,8 +227,10 @@ class Library:
             self._reembed_beside(project_id)
         found = Found(
             ranked.near, mode, elapsed_ms(started),
-            None if ranked.nearest is None
-            else Nearest(ranked.nearest.similarity, ranked.threshold, ranked.nearest.source_path),
+            tuple(
+                Nearest(each.similarity, ranked.threshold, each.source_path, each.heading, each.entry_id)
+                for each in ranked.nearest
+            ),
             looked, tuple(notes),
         )  # fmt: skip
         metrics.retrieved(mode, bool(found.hits), found.query_ms / 1000, len(found.hits))

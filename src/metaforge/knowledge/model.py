@@ -103,11 +103,13 @@ class Hit:
 
 @dataclass(frozen=True)
 class Nearest:
-    """What came nearest where nothing is near enough to be an answer."""
+    """A passage that came nearest where none is near enough to be an answer: where to look, and no answer."""
 
     similarity: float
     threshold: float
     source_path: str
+    heading: str = ""
+    entry_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class Found:
     hits: list[Hit]
     mode: Mode
     query_ms: float
-    nearest: Nearest | None = None
+    nearest: tuple[Nearest, ...] = ()
+    """The three that came nearest, where there are no hits."""
     passage_count: int = 0
     """How many passages were looked through."""
     notes: tuple[str, ...] = ()
