@@ -8,7 +8,7 @@ export PYTHON ?=
 # for thread-local storage than glibc leaves by default.
 export GLIBC_TUNABLES ?= glibc.rtld.optional_static_tls=16384
 
-.PHONY: help demo test check programs faults probes soak fuzz cases e2e bench setup web docs manifests fresh format clean
+.PHONY: help demo test check programs faults probes soak fuzz cases e2e bench eval setup web docs manifests fresh format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ cases: programs ## the shared cases as a table: case, quantity, expected, got, v
 
 e2e: setup ## other people's clients: Claude Code, Codex, the Inspector, the conformance suite
 	@$(BIN)/python -m pytest -q -m e2e $(ARGS)
+
+eval: setup ## how well knowledge search finds what it should and refuses what it should not
+	@$(BIN)/python tests/knowledge_eval $(ARGS)
 
 bench: setup ## the figures, as ratios against bare servers
 	@$(BIN)/python -m benchmarks $(ARGS)
