@@ -34,6 +34,11 @@ _UNITS = frozenset(
         """,
     )
 )
+_BODIES = {
+    "ansi", "asme", "astm", "bs", "cispr", "din", "ecss", "en", "etsi", "iec", "ieee", "ipc", "iso", "jedec", "jesd",
+    "jis", "nfpa", "ul", "vda", "vde", "vdi",
+}  # fmt: skip
+"""Who issues standards: with the number that follows, it is the standard's name."""
 _STOP = frozenset(
     re.findall(
         r"\S+",
@@ -62,6 +67,8 @@ def terms_of(text: str) -> list[str]:
     before = ""
     for token in tokens_of(text):
         terms += _terms_of_token(token)
+        if _names_standard(before, token):
+            terms.append(before + token)
         if token in _UNITS and _NUMBER.fullmatch(before):
             terms.append(_plain(before) + token)
         before = token
@@ -87,7 +94,14 @@ class Question:
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
         """The part numbers and the like in it, as they are looked up."""
-        found = (squeezed(token) for token in tokens_of(self.text) if is_identifier(token))
+        found: list[str] = []
+        before = ""
+        for token in tokens_of(self.text):
+            if is_identifier(token):
+                found.append(squeezed(token))
+            elif _names_standard(before, token):
+                found.append(before + token)
+            before = token
         return tuple(dict.fromkeys(found))
 
 
@@ -100,6 +114,10 @@ def is_identifier(token: str) -> bool:
     if measured and measured[2] in _UNITS:
         return False
     return not _NUMBER.fullmatch(token)
+
+
+def _names_standard(body: str, number: str) -> bool:
+    return body in _BODIES and number.isdigit()
 
 
 def squeezed(token: str) -> str:
