@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from metaforge.store.transaction import Transaction
 
 WRITE_SECONDS = 15.0
 _IDLE_COUNT = 4
+_MEMORY_COUNT = 128
 _READ_CACHE_KB = 32 * 1024
 """At most, for each reading connection: walks along links of a large project read their pages many times."""
 
@@ -88,11 +90,14 @@ class SqlitePool:
 
 
 class _Held:
-    __slots__ = ("connection", "identity")
+    __slots__ = ("connection", "identity", "memory", "version")
 
     def __init__(self, connection: sqlite3.Connection, identity: tuple[int, int] | None) -> None:
         self.connection = connection
         self.identity = identity
+        self.memory: dict[Any, Any] = {}
+        self.version = 0
+        """The state that the memory is of, in this connection's own counting."""
 
 
 class _Look:
@@ -107,10 +112,15 @@ class _Look:
         held = self._held = self._pool._take("read")
         try:
             held.connection.execute("begin")
+            # Reading it begins the state that is read from here on; it differs as soon as anybody else has committed.
+            (version,) = held.connection.execute("pragma data_version").fetchone()
         except BaseException:
             self._pool._give_back("read", held)
             raise
-        return Transaction(held.connection, postgres=False)
+        if version != held.version or len(held.memory) >= _MEMORY_COUNT:
+            held.memory.clear()
+            held.version = version
+        return Transaction(held.connection, postgres=False, memory=held.memory)
 
     def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
         held = self._held

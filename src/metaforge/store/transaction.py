@@ -29,12 +29,14 @@ class Connection(Protocol):
 class Transaction:
     """A transaction on one connection, for one thread, between its begin and its end."""
 
-    __slots__ = ("_connection", "postgres")
+    __slots__ = ("_connection", "memory", "postgres")
 
-    def __init__(self, connection: Connection, *, postgres: bool) -> None:
+    def __init__(self, connection: Connection, *, postgres: bool, memory: dict[Any, Any] | None = None) -> None:
         self._connection = connection
         self.postgres = postgres
         """Whether this is Postgres, for the few statements that differ."""
+        self.memory = memory
+        """What readers made of this very state, for those who ask the same of it; None where nothing is kept."""
 
     def run(self, statement: str, *values: Any) -> int:
         """Run a statement and return how many rows it changed."""
