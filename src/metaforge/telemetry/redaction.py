@@ -48,10 +48,15 @@ def _redact(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         if depth >= _MAX_DEPTH:
             return _TOO_DEEP
-        return {
-            name: REDACTED if each not in _EMPTY and is_secret(str(name)) else _redact(each, depth + 1)
-            for name, each in value.items()
-        }
+        clean = {}
+        for name, each in value.items():
+            if is_secret(name if type(name) is str else str(name)) and each not in _EMPTY:
+                clean[name] = REDACTED
+            elif type(each) is str and "://" not in each and "earer" not in each:
+                clean[name] = each
+            else:
+                clean[name] = _redact(each, depth + 1)
+        return clean
     if isinstance(value, list | tuple):
         return [_redact(each, depth + 1) for each in value] if depth < _MAX_DEPTH else _TOO_DEEP
     return value

@@ -89,12 +89,7 @@ class ClientScopes:
 
     def current_session(self, caller: Caller) -> WorkSession | None:
         """Return the client's work session if it has one that is not idle."""
-        scope = self._scopes.get(self.key(caller))
-        if scope is None or scope.session is None:
-            return None
-        if scope.session.implicit and self._clock() - scope.last_at > IDLE_SECONDS:
-            return None
-        return scope.session
+        return self._alive(self._scopes.get(self.key(caller)), self._clock())
 
     def session_for(self, caller: Caller, before: WorkSession | None) -> WorkSession:
         """Return the session that a call which just ended belongs to, and note that the client is active.
@@ -103,14 +98,21 @@ class ClientScopes:
             caller: who called.
             before: the client's session when the call began: what `session.complete` ended is still its own.
         """
-        found = self.current_session(caller) or before
+        scope, now = self._scopes.get(self.key(caller)), self._clock()
+        found = self._alive(scope, now) or before
         if found is None:
             found = WorkSession(new_id("s"), implicit=True)
             scope = self._scope(caller)
             scope.session = found
-        if scope_now := self._scopes.get(self.key(caller)):
-            scope_now.last_at = self._clock()
+        if scope is not None:
+            scope.last_at = now
         return found
+
+    @staticmethod
+    def _alive(scope: _Scope | None, now: float) -> WorkSession | None:
+        if scope is None or scope.session is None:
+            return None
+        return None if scope.session.implicit and now - scope.last_at > IDLE_SECONDS else scope.session
 
     def _scope(self, caller: Caller) -> _Scope:
         key = self.key(caller)
