@@ -28,12 +28,14 @@ class Weights:
     """What a passage gains that holds all of the question's words, on top of its cosine."""
     identified: float = 0.60
     """What one gains that names every part number of the question."""
-    threshold: float = 0.41
+    threshold: float = 0.385
     """Where even the nearest is less near, there is no answer."""
     slack: float = 0.10
     """What else comes with an answer may be this much less near than the threshold."""
     unknown_part: float = 0.20
     """How much nearer it must be where the question is about a part that nothing here names."""
+    unknown_word: float = 0.04
+    """How much nearer for each word of the question, up to three, that no passage has."""
     words_alone: float = 0.95
     """How near a passage without a vector is that holds all words."""
     threshold_words_alone: float = 0.50
@@ -44,6 +46,8 @@ CANDIDATES = 48
 """By meaning, and as many by word."""
 POINTERS = 3
 """How many passages are pointed at where none is near enough."""
+_LARGE = 400
+"""Passages of a library whose words are most of what its field uses."""
 _MOST_MATCHES = 3000
 """Words that more passages have than this are no use in finding them; they still count for what is found."""
 
@@ -91,19 +95,30 @@ def rank(transaction: Transaction, shelf: Shelf, asked: Asked, top_k: int) -> Ra
     # Ties fall the same way on either database.
     hits.sort(key=lambda each: each[:3])
     found = [hit for *_, hit in hits]
-    threshold = _threshold(asked, is_named)
+    threshold = _threshold(transaction, shelf, asked, is_named)
     if found and found[0].similarity < threshold:
         return Ranked([], found[: min(top_k, POINTERS)], threshold)
     return Ranked([hit for hit in found if hit.similarity >= threshold - WEIGHTS.slack][:top_k], [], threshold)
 
 
-def _threshold(asked: Asked, is_named: bool) -> float:
+def _threshold(transaction: Transaction, shelf: Shelf, asked: Asked, is_named: bool) -> float:
     """Return how near the nearest must be.
 
     Vectors of part numbers lie close together: what is said of one part would answer for another that nobody described.
+    And a question with words that nothing here has is likelier about something that nothing here describes.
     """
-    threshold = WEIGHTS.threshold_words_alone if asked.vector is None else WEIGHTS.threshold
-    return threshold + (WEIGHTS.unknown_part if asked.question.identifiers and not is_named else 0.0)
+    if asked.question.identifiers and not is_named:
+        return _plain_threshold(asked) + WEIGHTS.unknown_part
+    if asked.vector is None:
+        return _plain_threshold(asked)
+    unknown = sum(not _count(transaction, shelf, asked.scopes, term) for term in asked.question.terms)
+    # In a small library a word that is missing says little.
+    size = sum(each.passage_count for each in shelf.sources.values())
+    return _plain_threshold(asked) + WEIGHTS.unknown_word * min(unknown, 3) * min(1.0, size / _LARGE)
+
+
+def _plain_threshold(asked: Asked) -> float:
+    return WEIGHTS.threshold_words_alone if asked.vector is None else WEIGHTS.threshold
 
 
 def _similarity(
