@@ -119,8 +119,13 @@ class Found:
     hits: list[Hit]
     mode: Mode
     query_ms: float
-    nearest: tuple[Nearest, ...] = ()
+    pointers: tuple[Nearest, ...] = ()
     """The three that came nearest, where there are no hits."""
     passage_count: int = 0
     """How many passages were looked through."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def nearest(self) -> Nearest | None:
+        """The one that came nearest, where there are no hits."""
+        return self.pointers[0] if self.pointers else None
