@@ -43,6 +43,20 @@ class Application(Protocol):
 class _Server(uvicorn.Server):
     """Leaves signals to us: uvicorn raises them again before the application could close."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """Let it end."""
+        self.should_exit = True
+        self._ended.set()
+
+    async def main_loop(self) -> None:
+        """Sleep until the end: uvicorn's own looks ten times a second, for headers and limits that we do not use."""
+        await self.on_tick(0)
+        await self._ended.wait()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -114,7 +128,7 @@ async def serve_http(
             on_end()
             application.stop()
             closing.append(loop.create_task(_close(service)))
-            server.should_exit = True
+            server.end()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError, RuntimeError):
