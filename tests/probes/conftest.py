@@ -15,9 +15,14 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+sys.path.insert(0, str(HERE.parent))
+
+import container_image  # noqa: E402
 from probe_table import COLUMNS, PAGE, PROBES, Column, expected, page  # noqa: E402
 
 ORDINARY_USER = 65_432
+FURTHER_USERS = 2_000_000_000
+"""Where the range begins whose user ids this one's containers have."""
 SECONDS = 600
 MEASURED: dict[str, dict[str, Any]] = {}
 WHY_NOT: dict[str, str] = {}
@@ -43,6 +48,27 @@ done
 exec "$@"
 """
 """Shows folders that lie below one that nobody else may enter, in a mount namespace of its own."""
+
+WITH_ACCOUNTS = """
+set -e
+mount --make-rprivate /
+for name in passwd group subuid subgid; do
+    [ -e "/etc/$name" ] || : >"/etc/$name"
+    mount --bind "$HOME/$name" "/etc/$name"
+done
+exec "$@"
+"""
+"""Gives an ordinary user an account, in a mount namespace of its own."""
+
+WITH_IMAGE = """
+podman load --quiet --input "$HOME/image.tar" >&2 || exit 1
+"$@"
+status=$?
+pause=$XDG_RUNTIME_DIR/libpod/tmp/pause.pid
+[ ! -e "$pause" ] || kill "$(cat "$pause")"
+exit $status
+"""
+"""Loads the image before, and ends afterwards what podman keeps running for a user."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,10 +106,20 @@ def _why_not(column: Column) -> str:
         return "probes are for Linux"
     if column.runner == "bubblewrap" and shutil.which("bwrap") is None:
         return "bubblewrap is not installed"
+    if column.runner == "container" and (reason := _why_no_container()):
+        return reason
     if column.as_root:
         return "" if os.geteuid() == 0 else "only root can run a server as root"
     if os.geteuid() == 0 and not (shutil.which("setpriv") and shutil.which("unshare")):
         return "setpriv and unshare (util-linux) are needed to become an ordinary user"
+    return ""
+
+
+def _why_no_container() -> str:
+    if shutil.which("podman") is None:
+        return "podman is not installed"
+    if os.geteuid() == 0 and shutil.which("newuidmap") is None:
+        return "newuidmap (uidmap) is needed to run containers without root"
     return ""
 
 
@@ -93,8 +129,13 @@ def _measure(column: Column, folder: Path) -> dict[str, Any]:
     out = folder / "out.json"
     command = [sys.executable, str(HERE / "measure.py"), column.runner, str(folder), str(out)]
     environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(folder)}
+    if column.runner == "container":
+        container_image.ensure()
+        if not column.as_root:
+            environment |= {"HOME": os.environ["HOME"], "XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR", "")}
     if os.geteuid() == 0 and not column.as_root:
-        command = _as_ordinary_user(command, folder, environment)
+        home = _make_podman_home(folder) if column.runner == "container" else None
+        command = _as_ordinary_user(command, folder, environment, home)
     ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment, check=False)
     if not out.exists():
         if "bubblewrap" in ran.stderr and "does not work" in ran.stderr:
@@ -106,11 +147,37 @@ def _measure(column: Column, folder: Path) -> dict[str, Any]:
     return told
 
 
-def _as_ordinary_user(command: list[str], folder: Path, environment: dict[str, str]) -> list[str]:
+def _make_podman_home(folder: Path) -> Path:
+    """Give the ordinary user an account, a range of further user ids, and a store with the tests' image in it."""
+    home = folder.parent / f"{folder.name}-podman"
+    (home / ".config" / "containers").mkdir(parents=True)
+    # Else podman may choose a store that copies the whole image for each container.
+    (home / ".config" / "containers" / "storage.conf").write_text('[storage]\ndriver = "overlay"\n')
+    (home / "run").mkdir(mode=0o700)
+    name, user = "metaforge-probe", ORDINARY_USER
+    (home / "passwd").write_text(f"{name}:x:{user}:{user}::{home}:/bin/sh\n{Path('/etc/passwd').read_text()}")
+    (home / "group").write_text(f"{name}:x:{user}:\n{Path('/etc/group').read_text()}")
+    for each in ("subuid", "subgid"):
+        (home / each).write_text(f"{user}:{FURTHER_USERS}:65536\n")
+    archive = home / "image.tar"
+    subprocess.run(["podman", "save", "--quiet", "--output", str(archive), container_image.name()], check=True)
+    archive.chmod(0o644)
+    for path in (home, *home.rglob("*")):
+        os.chown(path, user, user)
+    return home
+
+
+def _as_ordinary_user(
+    command: list[str], folder: Path, environment: dict[str, str], podman_home: Path | None = None
+) -> list[str]:
     """Return the command that runs another without privileges, where this Python can be read as well."""
     os.chown(folder, ORDINARY_USER, ORDINARY_USER)
     user = str(ORDINARY_USER)
     drop = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--"]
+    if podman_home is not None:
+        environment |= {"HOME": str(podman_home), "XDG_RUNTIME_DIR": str(podman_home / "run")}
+        command = ["sh", "-c", WITH_IMAGE, "sh", *command]
+        drop = ["unshare", "--mount", "sh", "-c", WITH_ACCOUNTS, "sh", *drop]
     hidden = _hidden(Path(sys.base_prefix))
     if hidden is None:
         return [*drop, *command]

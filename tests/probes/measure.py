@@ -15,10 +15,14 @@ from typing import Any
 import psutil
 from probe_table import PROBES
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import container_image
+
 from metaforge.core.errors import MetaForgeError, OverLimit
-from metaforge.engine import sandbox
+from metaforge.engine import container_engine, sandbox
+from metaforge.engine.container import ContainerLauncher, Image
 from metaforge.engine.faults import WorkerCrashed
-from metaforge.engine.launch import ProcessLauncher
+from metaforge.engine.launch import Launcher, ProcessLauncher
 from metaforge.engine.source import ProcessSource
 from metaforge.settings import Settings
 from metaforge.store.blobs import BlobStore
@@ -30,6 +34,7 @@ ENDED_BY_A_LIMIT = {"memory", "memory_of_many", "memory_of_files", "cpu", "disk"
 """Probes whose limit ends the call; ends of any other kind are no proof."""
 SECONDS = 60.0
 HERE = Path(__file__).parent
+CONTAINER = "container"
 MARKER = f"secret-of-the-server-{uuid.uuid4().hex}"
 
 
@@ -64,7 +69,9 @@ class Scene:
             "network": {
                 "port": self.tcp.getsockname()[1], "abstract": self.abstract_name, "path": str(self.home / "socket"),
             },
-            "read_outside": {"secret": str(self.secret), "link": "link.txt"},
+            "read_outside": {
+                "secret": str(self.secret), "link": "link.txt", "accounts": os.stat("/etc/passwd").st_ino,
+            },
             "write_outside": {"folder": str(self.home)},
             "ptrace": {"victim": victim},
             "proc": {"victim": victim, "marker": MARKER},
@@ -123,12 +130,32 @@ async def measure(source: ProcessSource, name: str, scene: Scene) -> dict[str, A
     return {"held": outcome.data["held"], "told": outcome.data["told"]}
 
 
+def described(runner: str, settings: Settings) -> dict[str, Any]:
+    if runner != CONTAINER:
+        return sandbox.describe(settings)
+    engine = container_engine.find(settings)
+    held = f"{engine.name}'s control group" if engine.limits_in_force else "watchdog"
+    return {"kind": CONTAINER, "memory_limit": held}
+
+
 async def main(runner: str, folder: Path) -> dict[str, Any]:
-    environ = {"PATH": os.environ["PATH"], "METAFORGE_HOME": str(folder / "home"), "METAFORGE_SANDBOX": runner}
+    environ = {"PATH": os.environ["PATH"], "METAFORGE_HOME": str(folder / "home")}
+    if runner != CONTAINER:
+        environ["METAFORGE_SANDBOX"] = runner
+    # What the engine's client goes by.
+    environ |= {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
     settings = Settings.load(environ | {"METAFORGE_PRESTART": "false", "METAFORGE_MCP_API_KEY": MARKER})
     scene = Scene(folder)
     manifest = AdapterManifest.from_json(manifest_of("prober:ProberServer"))
-    launcher = ProcessLauncher(manifest, settings, scene.workspace, python_paths=(HERE,))
+    launcher: Launcher = ProcessLauncher(manifest, settings, scene.workspace, python_paths=(HERE,))
+    if runner == CONTAINER:
+        launcher = ContainerLauncher(
+            manifest, settings, scene.workspace,
+            Image(
+                container_image.ensure(), environment={"TARGET": "prober:ProberServer"},
+                readable=(container_image.SOURCES, HERE),
+            ),
+        )  # fmt: skip
     source = ProcessSource(
         manifest, settings, scene.workspace, BlobStore(folder / "home" / "blobs"), launcher=launcher, max_workers=1
     )
@@ -142,7 +169,7 @@ async def main(runner: str, folder: Path) -> dict[str, Any]:
     finally:
         await source.close()
         scene.close()
-    return {"sandbox": sandbox.describe(settings), "user": os.geteuid(), "results": results}
+    return {"sandbox": described(runner, settings), "user": os.geteuid(), "results": results}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ class Column:
 
     name: str
     runner: str
-    """`bubblewrap` or `rlimits`, as METAFORGE_SANDBOX takes it."""
+    """`bubblewrap` or `rlimits`, as METAFORGE_SANDBOX takes it, or `container`."""
     as_root: bool
 
 
@@ -31,6 +31,8 @@ class Probe:
 COLUMNS = (
     Column("bubblewrap, root", "bubblewrap", True),
     Column("bubblewrap, user", "bubblewrap", False),
+    Column("container, root", "container", True),
+    Column("container, user", "container", False),
     Column("rlimits, root", "rlimits", True),
     Column("rlimits, user", "rlimits", False),
 )
@@ -78,6 +80,11 @@ def page() -> str:
         "with the server run by root and by an ordinary user, and fails where a limit that is claimed here does not",
         "hold. What is *not held* is not claimed: plain limits (`METAFORGE_SANDBOX=rlimits`, or no bubblewrap) cannot",
         "hold it. `metaforge doctor` says which runner this machine has.",
+        "",
+        "Containers (`METAFORGE_RUNNER=container`) are podman's here; *user* is podman without root. Where podman has no",
+        "control groups for a user (cgroup v1), memory is held by the server's watchdog, processes by their own limit,",
+        "and nothing divides the CPU among containers. docker's daemon is not measured here: its own filter lets a",
+        "process trace its own children, which the one written for podman refuses.",
         "",
         f"| limit | the probe tries | {head} |",
         "|---" * (2 + len(COLUMNS)) + "|",

@@ -62,6 +62,13 @@ def tried(action: Callable[[], object]) -> str:
     return str(done or "done")
 
 
+def reached(action: Callable[[], str]) -> str:
+    """Return what an action reached, or nothing when the system stopped it or it reached something else."""
+    with contextlib.suppress(OSError):
+        return action()
+    return ""
+
+
 def called(name: str, *arguments: object) -> str:
     """Return what a system call did, or nothing when it was refused."""
     number = SYSTEM_CALLS[os.uname().machine][name]
@@ -100,11 +107,17 @@ class ProberServer(McpToolServer):
         })  # fmt: skip
 
     @tool(**READ)
-    def read_outside(self, ctx: ToolContext, secret: str, link: str) -> Answer[Verdict]:
+    def read_outside(self, ctx: ToolContext, secret: str, link: str, accounts: int) -> Answer[Verdict]:
         """Read what is none of its business."""
+
+        def machines_accounts() -> str:
+            # An image has accounts of its own, in a file of its own.
+            found = os.stat("/etc/passwd")
+            return "read" if found.st_ino == accounts and Path("/etc/passwd").read_text() else ""
+
         return verdict({
             "the server's own files": tried(lambda: Path(secret).read_text()),
-            "the accounts": tried(lambda: Path("/etc/passwd").read_text() and "read"),
+            "the machine's accounts": reached(machines_accounts),
             "a link in the workspace": tried(lambda: (ctx.workspace / link).read_text()),
             "the server's folder through /proc": tried(lambda: Path(f"/proc/1/root{secret}").read_text()),
             "disks": tried(lambda: Path("/dev/vda").open("rb").read(1) and "read"),

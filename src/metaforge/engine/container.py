@@ -16,18 +16,19 @@ from metaforge.engine import container_engine, processes, sandbox
 from metaforge.engine.box import Box
 from metaforge.engine.container_cgroup import joined
 from metaforge.engine.container_engine import ContainerEngine
-from metaforge.engine.container_options import MAX_PROCESSES, NAME_VARIABLE, Plan, hidden_variables, run_command
+from metaforge.engine.container_options import MAX_PROCESSES, NAME_VARIABLE, Plan, environment_lines, run_command
+from metaforge.engine.container_seccomp import tightened
 from metaforge.engine.container_server import server_of
 from metaforge.engine.launch import DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, largest, make_folder
 from metaforge.engine.removal import remove_tree
 from metaforge.settings import Settings
+from metaforge.tools.guard import OUT_OF_MEMORY
 from metaforge.tools.manifest import AdapterManifest
 from metaforge.tools.source import Trouble
 
 _UID_BASE = 0x60000000
 _UIDS_PER_SERVER = 64
 _PASSED_ON = ("OMP_NUM_THREADS", "TZ")
-_KILLED = 128 + signal.SIGKILL
 _ENGINE_FAILED = 125
 _serial = count()
 
@@ -109,7 +110,7 @@ class ContainerLauncher:
         folder = make_folder(self._settings.home_path / "workers")
         try:
             box = self._start(engine, folder)
-        except OSError as fault:
+        except (OSError, ValueError) as fault:
             remove_tree(folder)
             raise ToolUnavailable(
                 f"{self._manifest.adapter_id} cannot be started: {fault}", reason=str(fault), install=""
@@ -132,10 +133,11 @@ class ContainerLauncher:
         plan = self._plan(engine, folder, output)
         if os.geteuid() == 0 and plan.user[0] != 0:
             os.chown(output, *plan.user)
+        _write_privately(plan.environment_file, environment_lines(plan))
         popen = subprocess.Popen(
             run_command(engine, plan),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-            env=engine.environment | hidden_variables(plan), cwd=folder, start_new_session=True,
+            env=engine.environment, cwd=folder, start_new_session=True,
         )  # fmt: skip
         return ContainerBox(popen, engine, plan, folder)
 
@@ -164,7 +166,16 @@ class ContainerLauncher:
             readable=image.readable,
             environment=environment | dict(image.environment),
             pid_file=folder / "pid",
+            filter_path=tightened(Path(engine.filter_path), server.folder) if engine.filter_path else None,
+            environment_file=folder / "environment",
         )
+
+
+def _write_privately(path: Path | None, text: str) -> None:
+    if path is not None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(text)
 
 
 def _user(workspace: Path, *, writes: bool) -> tuple[int, int]:
@@ -238,9 +249,8 @@ class ContainerBox(Box):
 
     def memory_was_short(self) -> bool:
         """Return whether the kernel killed a process of this box for memory since this was last asked."""
-        # Nobody inside can kill the first process, and its group is gone with it.
-        was_killed = self.exited.done() and self.exited.result() == _KILLED and not self._was_ended
-        return super().memory_was_short() or was_killed
+        # Its group is gone with the container: what was inside has counted.
+        return super().memory_was_short() or (self.exited.done() and self.exited.result() == OUT_OF_MEMORY)
 
     def freeze(self) -> None:
         """Stop every process of the box."""

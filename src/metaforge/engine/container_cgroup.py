@@ -18,6 +18,13 @@ class JoinedGroup(Group):
         self._memory, self._pids = memory, pids
         self._folders = []
 
+    def limit_memory(self, memory_mb: int) -> None:
+        # The kernel is to kill the process that takes most, not all of them: the first one tells why.
+        if self._version == 1:
+            super().limit_memory(memory_mb)
+        else:
+            (self._memory / "memory.max").write_text(str(memory_mb * _MIB))
+
 
 def joined(pid: int, memory_mb: int) -> JoinedGroup | None:
     """Return the group of a container's first process when it is its own and may be changed.

@@ -19,8 +19,9 @@ INSTALL = "apt-get install -y podman runc"
 _ANSWER_SECONDS = 30.0
 _ENGINES = ("podman", "docker")
 _FACTS = {
-    "podman": "{{.Version.Version}}|{{.Host.Security.Rootless}}|{{.Host.OCIRuntime.Name}}|v{{.Host.CgroupsVersion}}",
-    "docker": "{{.ServerVersion}}|{{.SecurityOptions}}|{{.DefaultRuntime}}|v{{.CgroupVersion}}",
+    "podman": "{{.Version.Version}}|{{.Host.Security.Rootless}}|{{.Host.OCIRuntime.Name}}|v{{.Host.CgroupsVersion}}"
+    "|{{.Host.Security.SECCOMPProfilePath}}",
+    "docker": "{{.ServerVersion}}|{{.SecurityOptions}}|{{.DefaultRuntime}}|v{{.CgroupVersion}}|",
 }
 CLIENT_VARIABLES = (
     "PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -46,6 +47,8 @@ class ContainerEngine:
     """The OCI runtime that is asked for; empty for the engine's own."""
     cgroup: str
     """`v1` or `v2`."""
+    filter_path: str = ""
+    """Where its own system-call filter is written down; empty where it is built in."""
     environment: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     @property
@@ -119,15 +122,16 @@ def _find(wanted: str, runtime: str, kept: tuple[tuple[str, str], ...]) -> Conta
             problems.append(fault.message)
             continue
         parts = told.stdout.strip().split("|")
-        if told.returncode or len(parts) != 4 or not parts[0]:
+        if told.returncode or len(parts) != 5 or not parts[0]:
             problems.append(f"{name} does not work: {_last_line(told.stderr) or 'it told nothing of itself'}")
             continue
-        version, security, own_runtime, cgroup = parts
+        version, security, own_runtime, cgroup, filter_path = parts
         return ContainerEngine(
             name, program, version,
             rootless=security == "true" or "rootless" in security,
             runtime=runtime or _better_runtime(name, own_runtime, environment.get("PATH")),
             cgroup=cgroup.replace("vv", "v"),
+            filter_path=filter_path,
             environment=environment,
         )  # fmt: skip
     return "; ".join(problems)

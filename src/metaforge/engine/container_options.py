@@ -1,11 +1,12 @@
 """What one container may see and use: the options of `run`, the same for podman and docker."""
 
+import re
 import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from metaforge.engine.container_engine import ADAPTER_LABEL, CLIENT_VARIABLES, SERVER_LABEL, ContainerEngine
+from metaforge.engine.container_engine import ADAPTER_LABEL, SERVER_LABEL, ContainerEngine
 from metaforge.engine.sandbox import OUTPUT_INSIDE
 
 MAX_PROCESSES = 100
@@ -18,6 +19,7 @@ NAME_VARIABLE = "METAFORGE_WORKER_NAME"
 _CPU_PERIOD_US = 100_000
 _OPEN_FILES = (1024, 4096)
 _PROCESSES = (4096, 4096)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SELINUX = Path("/sys/fs/selinux/enforce")
 
 
@@ -42,6 +44,10 @@ class Plan:
     """Folders shown read-only at their own place."""
     environment: Mapping[str, str] = field(default_factory=dict)
     pid_file: Path | None = None
+    filter_path: Path | None = None
+    """The system-call filter; None for the engine's own."""
+    environment_file: Path | None = None
+    """Where the variables are written down for the engine's client: every user of this machine can read its command."""
 
 
 def run_command(engine: ContainerEngine, plan: Plan) -> list[str]:
@@ -54,17 +60,21 @@ def run_command(engine: ContainerEngine, plan: Plan) -> list[str]:
     words += [f"--volume={plan.workspace}:{plan.workspace_inside}:{mode}"]
     words += [f"--volume={plan.output}:{OUTPUT_INSIDE}:rw"]
     words += [f"--volume={folder}:{folder}:ro" for folder in plan.readable]
-    # By name alone, from the client's own variables: every user of this machine can read a command line.
-    handed_on = hidden_variables(plan)
-    words += [
-        f"--env={name}" if name in handed_on else f"--env={name}={plan.environment[name]}" for name in plan.environment
-    ]
+    if plan.environment_file is not None:
+        words += [f"--env-file={plan.environment_file}"]
     return engine.command(*words, f"--env={NAME_VARIABLE}={plan.name}", plan.image)
 
 
-def hidden_variables(plan: Plan) -> dict[str, str]:
-    """Return the variables that the client hands on from its own: all but those that it uses itself."""
-    return {name: value for name, value in plan.environment.items() if name not in CLIENT_VARIABLES}
+def environment_lines(plan: Plan) -> str:
+    """Return the container's variables as the file that an engine's client reads; values of one line each.
+
+    Raises:
+        ValueError: a value has several lines, or a name is none.
+    """
+    for name, value in plan.environment.items():
+        if not _VARIABLE.fullmatch(name) or "\n" in value or "\0" in value:
+            raise ValueError(f"the variable {name!r} cannot be given to a container: names are words, values one line")
+    return "".join(f"{name}={value}\n" for name, value in plan.environment.items())
 
 
 def _runtime(engine: ContainerEngine) -> list[str]:
@@ -86,6 +96,8 @@ def _isolation(engine: ContainerEngine, plan: Plan) -> list[str]:
         words += ["--log-driver=none"]
         if engine.runtime:
             words += [f"--runtime={engine.runtime}"]
+    if plan.filter_path is not None:
+        words += [f"--security-opt=seccomp={plan.filter_path}"]
     if _SELINUX.exists():
         # The other way is to relabel a person's own files.
         words += ["--security-opt=label=disable"]

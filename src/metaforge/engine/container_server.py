@@ -30,7 +30,7 @@ class ContainerServer:
 
     def __init__(self, folder: Path) -> None:
         self.id = os.urandom(_ID_BYTES).hex()
-        self._folder = folder
+        self.folder = folder
         self._serial = count()
         self._lock = threading.Lock()
         self._held = -1
@@ -54,12 +54,12 @@ class ContainerServer:
         self._sweep(engine)
 
     def _hold(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        made = self._folder / f"{self.id}.new"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        made = self.folder / f"{self.id}.new"
         self._held = os.open(made, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Seen by others only once it is locked.
-        made.rename(self._folder / f"{self.id}{_LOCK}")
+        made.rename(self.folder / f"{self.id}{_LOCK}")
 
     def _start_reaper(self, engine: ContainerEngine) -> "subprocess.Popen[bytes]":
         # A session of its own: what ends the server's process group must not end it too.
@@ -78,7 +78,7 @@ class ContainerServer:
             path.unlink(missing_ok=True)
 
     def _gone(self) -> Iterator[tuple[str, Path]]:
-        for path in sorted(self._folder.glob(f"*{_LOCK}")):
+        for path in sorted(self.folder.glob(f"*{_LOCK}")):
             if path.stem == self.id:
                 continue
             with suppress(OSError):

@@ -18,7 +18,7 @@ _ALLOW = 0x7FFF0000
 _REFUSE = 0x00050000
 _AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST_ARGUMENT = 0, 4, 16
 _X32_BIT = 0x40000000
-_CLONE_NEWUSER = 0x10000000
+CLONE_NEWUSER = 0x10000000
 _X86_64_AUDIT = 0xC000003E
 
 # Numbers are the kernel's, per architecture; from 424 on they are the same everywhere.
@@ -48,6 +48,11 @@ _ARCHITECTURES = {
 _CLONE3 = 435
 
 
+def refused_calls() -> frozenset[str]:
+    """Return the names of the calls that boxes are refused, whatever the machine."""
+    return frozenset(_X86_64) | frozenset(_AARCH64)
+
+
 def program(machine: str = "") -> bytes | None:
     """Return the filter as BPF instructions, or None for a machine whose system calls are not listed here."""
     known = _ARCHITECTURES.get(machine or os.uname().machine)
@@ -72,7 +77,7 @@ def program(machine: str = "") -> bytes | None:
         code += [
             _step(_JUMP_EQUAL, number, 0, 4),
             _step(_LOAD_WORD, _AT_FIRST_ARGUMENT),
-            _step(_JUMP_ANY_BIT, _CLONE_NEWUSER, 0, 1),
+            _step(_JUMP_ANY_BIT, CLONE_NEWUSER, 0, 1),
             _step(_RETURN, refuse),
             _step(_RETURN, _ALLOW),
         ]

@@ -12,6 +12,10 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MIB = 1 << 20
+OUT_OF_MEMORY = 247
+"""A guard's exit status when its worker was killed for memory: only a container's guard outlives it to tell."""
+_KILL_COUNTS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
+"""Where a container's own control group, cgroup v2 and v1, counts what the kernel killed for memory."""
 _GRACE_SECONDS = 5
 """A process that ignores the CPU-time signal is killed this much later."""
 
@@ -98,7 +102,18 @@ def _guard(worker: int, told: set[signal.Signals]) -> None:
     if status is None:
         os._exit(128 + signal.SIGTERM)
     code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL and os.getpid() == 1 and _memory_kills():
+        os._exit(OUT_OF_MEMORY)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _memory_kills() -> int:
+    for path in _KILL_COUNTS:
+        with suppress(OSError, ValueError):
+            for line in path.read_text().splitlines():
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    return 0
 
 
 def _reap(worker: int) -> int | None:
