@@ -18,10 +18,16 @@ from scores import Asked, report, score, table
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/knowledge_eval", description=__doc__)
     parser.add_argument("--misses", action="store_true", help="list what went wrong in the tuning half")
+    parser.add_argument("--words-alone", action="store_true", help="as without the embedder")
+    parser.add_argument("--database-url", default="", help="measure on Postgres, in a database that may be written to")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     tuning, held_out = split(read_questions())
-    with filled_library() as (library, passage_count, prose_count):
+    with filled_library(database_url=options.database_url, has_embedder=not options.words_alone) as (
+        library,
+        passage_count,
+        prose_count,
+    ):
         answers = {"tuning": ask(library, tuning), "held out": ask(library, held_out)}
         with refusing_nothing():
             ordered = {"tuning": ask(library, tuning), "held out": ask(library, held_out)}

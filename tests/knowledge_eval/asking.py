@@ -10,7 +10,7 @@ from questions import CORPUS, Question
 from scores import Asked, Found
 
 from metaforge.knowledge import search
-from metaforge.knowledge.embedder import Embedder, find_embedder
+from metaforge.knowledge.embedder import find_embedder
 from metaforge.knowledge.library import Library
 from metaforge.knowledge.reading import passages_of_text
 from metaforge.store.database import Database
@@ -50,20 +50,16 @@ def fill(library: Library) -> tuple[int, int]:
 
 
 @contextmanager
-def filled_library(
-    folder: Path | None = None, database_url: str = "", embedder: Embedder | None = None
-) -> Iterator[tuple[Library, int, int]]:
+def filled_library(*, database_url: str = "", has_embedder: bool = True) -> Iterator[tuple[Library, int, int]]:
     """Yield a library with the corpus in it, and its counts of passages and of prose.
 
     Args:
-        folder: where it is kept; without one, a folder that is removed.
-        database_url: Postgres, say; without one, SQLite in the folder.
-        embedder: the one to use; without one, the installed one where there is one.
+        database_url: Postgres, say; without one, SQLite in a folder that is removed.
+        has_embedder: whether the installed embedder is used; without, it is words alone.
     """
     with tempfile.TemporaryDirectory() as temporary:
-        home = folder or Path(temporary)
-        database = Database(database_url, home)
-        library = Library(database, embedder or find_embedder())
+        database = Database(database_url, Path(temporary))
+        library = Library(database, find_embedder() if has_embedder else None)
         try:
             yield library, *fill(library)
         finally:

@@ -38,7 +38,7 @@ class Weights:
     """How much nearer for each word of the question, up to three, that no passage has."""
     words_alone: float = 0.95
     """How near a passage without a vector is that holds all words."""
-    threshold_words_alone: float = 0.50
+    threshold_words_alone: float = 0.45
 
 
 WEIGHTS = Weights()
