@@ -28,6 +28,7 @@ BENCHMARKS = {
     "demo": "the bracket demo against a bare script",
     "approvals": "from a decision to the call that waits for it, and an idle gateway",
     "approvals_held": "500 calls held at once, and a gateway with a page open",
+    "container": "an adapter in a container, and what a killed server leaves",
     "circuit": "a circuit against the bare ngspice command",
     "board": "ERC and DRC against the bare kicad-cli commands",
     "freecad": "FreeCAD sessions, and steps in them against FreeCAD alone",

@@ -4,12 +4,15 @@ The package under test and the tests' own adapters are shown to its containers r
 """
 
 import hashlib
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
@@ -18,8 +21,17 @@ _DOCKERFILE = """\
 ARG BASE
 FROM ${BASE}
 COPY packages /packages
+RUN python3 -m compileall -q /packages
 ENV PYTHONPATH=/packages
 ENTRYPOINT ["sh", "-c", "export PYTHONPATH=$PYTHONPATH:/packages; exec python3 -P -m metaforge.tools.run $TARGET"]
+"""
+
+_WHOLE = """\
+FROM {base}
+COPY metaforge /app/metaforge
+RUN python3 -m compileall -q /app
+ENV PYTHONPATH=/app:/packages PYTHONSAFEPATH=1
+ENTRYPOINT ["python3", "-m", "metaforge.tools.run", "{target}"]
 """
 
 
@@ -31,16 +43,10 @@ def name() -> str:
 
 def ensure() -> str:
     """Build the image where it is not there yet, and return its name: seconds, and a minute for a missing base."""
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        import container_engine as engines
-    finally:
-        sys.path.remove(str(ROOT / "scripts"))
-    engine = engines.find_engine(os.environ.get("METAFORGE_CONTAINER_ENGINE", ""))
-    image = name()
+    engine, image = _engine(), name()
     if engine.has(image):
         return image
-    base, _ = engines.base_for(engine, "debian", "")
+    base, _ = _engines().base_for(engine, "debian", "")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         (Path(folder) / "Dockerfile").write_text(_DOCKERFILE)
         pinned = [f"{package}=={version(package)}" for package in PACKAGES]
@@ -51,9 +57,41 @@ def ensure() -> str:
              *(f"--platform={platform}" for platform in _platforms()), *pinned],
             check=True,
         )  # fmt: skip
-        built = engine.run("build", *engine.building, f"--build-arg=BASE={base}", f"--tag={image}", folder)
-        if built.returncode:
-            raise RuntimeError(f"the image of the tests cannot be built: {built.stderr[-2000:]}")
+        _build(engine, image, folder, f"--build-arg=BASE={base}")
+    return image
+
+
+def _engines() -> Any:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        return importlib.import_module("container_engine")
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+
+
+def _engine() -> Any:
+    return _engines().find_engine(os.environ.get("METAFORGE_CONTAINER_ENGINE", ""))
+
+
+def _build(engine: Any, image: str, folder: str, *options: str) -> None:
+    built = engine.run("build", *engine.building, *options, f"--tag={image}", folder)
+    if built.returncode:
+        raise RuntimeError(f"the image of the tests cannot be built: {built.stderr[-2000:]}")
+
+
+def ensure_with_package(target: str) -> str:
+    """Build an image that holds the package itself and runs one of its adapters, as the ones that ship do."""
+    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.py"))) + target.encode())
+    image = f"localhost/metaforge-fixture-whole:{sources.hexdigest()[:12]}"
+    base, engine = ensure(), _engine()
+    if engine.has(image):
+        return image
+    dockerfile = _WHOLE.format(base=base, target=target)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        (Path(folder) / "Dockerfile").write_text(dockerfile)
+        ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
+        shutil.copytree(SOURCES / "metaforge", Path(folder) / "metaforge", ignore=ignored)
+        _build(engine, image, folder)
     return image
 
 

@@ -81,7 +81,7 @@ def page() -> str:
         "hold. What is *not held* is not claimed: plain limits (`METAFORGE_SANDBOX=rlimits`, or no bubblewrap) cannot",
         "hold it. `metaforge doctor` says which runner this machine has.",
         "",
-        "Containers (`METAFORGE_RUNNER=container`) are podman's here; *user* is podman without root. Where podman has no",
+        "Containers (`METAFORGE_RUNNER=container`) are podman's here; *user* is podman without root. Where it has no",
         "control groups for a user (cgroup v1), memory is held by the server's watchdog, processes by their own limit,",
         "and nothing divides the CPU among containers. docker's daemon is not measured here: its own filter lets a",
         "process trace its own children, which the one written for podman refuses.",

@@ -65,8 +65,8 @@ class ContainerLauncher:
         """Look in the background whether the engine works and has the image; `trouble` then tells."""
 
         def checking() -> None:
-            with suppress(ToolUnavailable):
-                self.check()
+            with suppress(ToolUnavailable, OSError):
+                self._prepare()
 
         threading.Thread(target=checking, daemon=True, name=f"look for {self._image.name}").start()
 

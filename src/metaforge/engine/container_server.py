@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from metaforge.core.errors import ToolUnavailable
 from metaforge.engine import container_reaper
 from metaforge.engine.container_engine import SERVER_LABEL, ContainerEngine
 from metaforge.telemetry.logs import event
@@ -37,6 +38,10 @@ class ContainerServer:
         self._reapers: dict[str, subprocess.Popen[bytes]] = {}
         self._pid = 0
 
+    @property
+    def _path(self) -> Path:
+        return self.folder / f"{self.id}{_LOCK}"
+
     def name_of(self, adapter_id: str) -> str:
         """Return a name that no other container has."""
         return f"metaforge-{adapter_id}-{self.id}-{next(self._serial)}"
@@ -51,7 +56,8 @@ class ContainerServer:
             if reaper is not None and reaper.poll() is None:
                 return
             self._reapers[engine.program] = self._start_reaper(engine)
-        self._sweep(engine)
+        # No call has to wait for what others left.
+        threading.Thread(target=self._sweep, args=(engine,), daemon=True, name="remove left containers").start()
 
     def _hold(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -59,12 +65,15 @@ class ContainerServer:
         self._held = os.open(made, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Seen by others only once it is locked.
-        made.rename(self.folder / f"{self.id}{_LOCK}")
+        made.rename(self._path)
 
     def _start_reaper(self, engine: ContainerEngine) -> "subprocess.Popen[bytes]":
         # A session of its own: what ends the server's process group must not end it too.
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", container_reaper.__file__, engine.program, f"{SERVER_LABEL}={self.id}"],
+            [
+                sys.executable, "-I", "-S", container_reaper.__file__, engine.program, f"{SERVER_LABEL}={self.id}",
+                str(self._path),
+            ],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=engine.environment,
             cwd="/", start_new_session=True,
         )  # fmt: skip
@@ -72,8 +81,12 @@ class ContainerServer:
     def _sweep(self, engine: ContainerEngine) -> None:
         """Remove the containers of servers that are gone."""
         for server_id, path in self._gone():
-            if left := engine.of_server(server_id):
+            try:
+                left = engine.of_server(server_id)
                 engine.remove(left)
+            except ToolUnavailable:
+                return  # the next server looks again
+            if left:
                 event("containers_reaped", "warning", server=server_id, count=len(left))
             path.unlink(missing_ok=True)
 
