@@ -166,6 +166,8 @@ async def _application_checks(app: App) -> list[Check]:
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
     checks += [Check("server", "note", State.NOTE, problem) for problem in health.get("problems", ())]
+    if any("image" in (row.get("detail") or {}) for row in health["adapters"]):
+        checks.append(container_check(app.settings))
     for row in health["adapters"]:
         checks += [_adapter_check(row), *adapter_notes(row)]
     return [*checks, *schema_checks(health)]
@@ -223,6 +225,25 @@ def _sandbox_check(sandbox: dict[str, Any]) -> Check:
     return Check("server", "sandbox", State.NOTE, f"{told}; {sandbox.get('detail', '')}", fix)
 
 
+def container_check(settings: Settings) -> Check:
+    """Check the engine that runs adapters in containers, and say what holds them."""
+    from metaforge.engine.container_engine import describe
+
+    told = describe(settings)
+    if not told["engine"]:
+        return Check("server", "containers", State.MISSING, told["error"], told["install"])
+    runtime = f", {told['runtime']}" if told.get("runtime") else ""
+    root = " without root" if told["rootless"] else ""
+    named = f"{told['engine']} {told['version']}{root}, cgroup {told['cgroup']}{runtime}"
+    if told["limits"] == "kernel":
+        return Check("server", "containers", State.OK, f"{named}: the kernel holds every limit")
+    return Check(
+        "server", "containers", State.NOTE,
+        f"{named}: memory is watched, processes are counted, and CPU is not divided among containers",
+        "start the machine with cgroup v2 alone: systemd.unified_cgroup_hierarchy=1",
+    )  # fmt: skip
+
+
 def namespace_fix(kernel: Path = Path("/proc/sys")) -> str:
     """Return the command that lets this user make namespaces, where a kernel switch forbids it; else nothing."""
     for switch, forbids, value in NAMESPACE_SWITCHES:
@@ -237,7 +258,8 @@ def namespace_fix(kernel: Path = Path("/proc/sys")) -> str:
 
 def _adapter_check(row: dict[str, Any]) -> Check:
     tools = row["tools_registered"]
-    told = f"{row['state']}, {tools} tool{'' if tools == 1 else 's'}"
+    image = (row.get("detail") or {}).get("image", "")
+    told = f"{row['state']}, {tools} tool{'' if tools == 1 else 's'}{image and f', in containers of {image}'}"
     if row["reachable"]:
         return Check("adapters", row["adapter_id"], State.OK, told)
     return Check("adapters", row["adapter_id"], State.MISSING, row.get("error", "down"), row.get("install", ""))

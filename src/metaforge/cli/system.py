@@ -104,6 +104,17 @@ TEST_PROGRAMS = (
         required=False,
     ),
     SystemNeed("nginx", "tests reach the server through it", "nginx-light", "nginx", "nginx", "nginx", required=False),
+    SystemNeed("podman", "tests run adapters in containers with it", "podman", "podman", "podman", required=False),
+    SystemNeed("runc", "containers start with it", "runc", "runc", "runc", required=False),
+    SystemNeed(
+        "newuidmap", "containers start without root with it", "uidmap", "shadow-utils", "shadow", required=False
+    ),
+    SystemNeed(
+        "mmdebstrap",
+        "images are built on a base that it makes, where no registry answers",
+        "mmdebstrap",
+        required=False,
+    ),
     SystemNeed(
         "openscad",
         "the example adapter renders with it",

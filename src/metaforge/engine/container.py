@@ -61,6 +61,11 @@ class ContainerLauncher:
         self._checked: ContainerEngine | None = None
         self._trouble: Trouble | None = None
 
+    @property
+    def image(self) -> str:
+        """The image its containers are made of."""
+        return self._image.name
+
     def look(self) -> None:
         """Look in the background whether the engine works and has the image; `trouble` then tells."""
 

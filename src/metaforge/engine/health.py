@@ -40,6 +40,8 @@ class WorkerReport:
     """How many workers were retired, and how many died by themselves."""
     install: str = ""
     """The command that mends the error; empty when none is known."""
+    image: str = ""
+    """What its containers are made of; empty where it runs in processes."""
     sessions: dict[str, Any] | None = None
     """Its sessions: how many are open, which were lost and why."""
 
@@ -102,7 +104,7 @@ def _supervision(report: WorkerReport) -> dict[str, Any]:
 
 def _detail(report: WorkerReport, missing: list[tuple[str, str]]) -> dict[str, Any]:
     now = time.monotonic()
-    detail: dict[str, Any] = {}
+    detail: dict[str, Any] = {"image": report.image} if report.image else {}
     workers = [worker for worker in report.workers if worker.alive]
     if workers:
         detail["workers"] = [

@@ -40,7 +40,10 @@ _INLINE_BYTES = 4 << 20
 
 @runtime_checkable
 class CheckedLauncher(Protocol):
-    """A launcher that can say beforehand whether it could start anything."""
+    """A launcher that can say beforehand whether it could start anything, and from what image."""
+
+    @property
+    def image(self) -> str: ...
 
     def check(self) -> object:
         """Raise ToolUnavailable when it could not. Blocking."""
@@ -312,6 +315,7 @@ class ProcessSource:
             install=str(unable.data.get("install") or "") if unable else "",
             last_call=datetime.fromtimestamp(self._last_call, UTC) if self._last_call else None,
             junk=self._junk,
+            image=self._launcher.image if isinstance(self._launcher, CheckedLauncher) else "",
             ended=(pool.retired_count, pool.crashed_count),
         )
         # Looking for programs runs them.
