@@ -59,7 +59,15 @@ class CallRecord:
 
     def line(self) -> bytes:
         """Return the record as one line of JSON without its line end, which is how it is written and stored."""
-        body = {
+        body = self._body()
+        line = _dumps(body)
+        if len(line) > MAX_ARGUMENTS_BYTES:
+            body["arguments"] = orjson.Fragment(_bounded(body["arguments"]))
+            line = _dumps(body)
+        return line
+
+    def _body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
             "call_id": self.call_id,
             "tool_id": self.tool_id[:MAX_NAME_CHARS],
             "started_at": self.started_at,
@@ -67,7 +75,7 @@ class CallRecord:
             "status": self.status,
             "adapter_id": self.adapter_id,
             "adapter_version": self.adapter_version,
-            "arguments": orjson.Fragment(_arguments_json(self.arguments)),
+            "arguments": redact(self.arguments),
             "caller": _caller_json(self.caller),
             "summary": self.summary[:MAX_TEXT_CHARS],
         }
@@ -90,7 +98,7 @@ class CallRecord:
             body["programs"] = self.programs
         if self.warnings:
             body["warnings"] = [text[:MAX_TEXT_CHARS] for text in self.warnings[:100]]
-        return _dumps(body)
+        return body
 
     @classmethod
     def parse(cls, line: str | bytes) -> "CallRecord":
@@ -135,8 +143,7 @@ def _caller(body: dict[str, Any]) -> Caller:
     return Caller(**{**body, "trust": Trust(body.get("trust", Trust.UNTRUSTED)), "service": told})
 
 
-def _arguments_json(arguments: Any) -> bytes:
-    clean = redact(arguments)
+def _bounded(clean: Any) -> bytes:
     text = _dumps(clean)
     if len(text) <= MAX_ARGUMENTS_BYTES:
         return text
