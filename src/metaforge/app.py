@@ -29,6 +29,7 @@ from metaforge.core.build import build
 from metaforge.engine.engine import ExecutionEngine
 from metaforge.engine.local import LocalSource
 from metaforge.engine.sources import Sources
+from metaforge.knowledge.resources import add_resources as add_knowledge
 from metaforge.mcp.instructions import instructions
 from metaforge.mcp.service import ClientInfo, ResourceContent
 from metaforge.record.queries import CallLog
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from metaforge.approvals.keyed import Keyed
     from metaforge.approvals.opening import Approvals
     from metaforge.approvals.webhook import Webhook
+    from metaforge.knowledge.services import KnowledgeServices
     from metaforge.tools.config import AdapterConfig
     from metaforge.twin.rehearsal import Recording
     from metaforge.twin.services import TwinServices
@@ -96,6 +98,7 @@ class App:
         self.calls = CallLog(self.database, self.recorder)
         self.resources = Resources(self.blobs, self.calls)
         add_resources(self.resources, lambda: self.twin_services.store)
+        add_knowledge(self.resources, lambda: self.knowledge.library)
         probe = Probe(settings.environment.get("PATH"))
         self.registry = ToolRegistry(probe, phase=settings.phase, make_source=self._make_source)
         self.engine = ExecutionEngine(self.registry)
@@ -169,6 +172,8 @@ class App:
             made = getattr(importlib.import_module(module), name)
             if manifest.adapter_id == "health":
                 return made(self._health_of_invocation)
+            if manifest.adapter_id == "knowledge":
+                return made(self.knowledge)
             return made(services or self.twin_services) if manifest.adapter_id in TWIN_ADAPTERS else made()
 
         return make
@@ -185,6 +190,15 @@ class App:
         return TwinServices(
             store, self.blobs, self.calls, self.scopes, measurer, self.workspace, self.settings.allow_twin_mutations
         )
+
+    @cached_property
+    def knowledge(self) -> "KnowledgeServices":
+        """The documents that were read, and what finds passages in them; made at its first call."""
+        from metaforge.knowledge.embedder import find_embedder
+        from metaforge.knowledge.library import Library
+        from metaforge.knowledge.services import KnowledgeServices
+
+        return KnowledgeServices(Library(self.database, find_embedder()), self.workspace)
 
     @cached_property
     def approvals(self) -> "Approvals":
@@ -350,8 +364,8 @@ class App:
     def resource_templates(self) -> list[dict[str, Any]]:
         return self.resources.templates()
 
-    async def read_resource(self, uri: str) -> list[ResourceContent]:
-        found = await self.resources.read(uri)
+    async def read_resource(self, uri: str, caller: Caller | None = None) -> list[ResourceContent]:
+        found = await self.resources.read(uri, self.scopes.project_of(caller) if caller else "")
         return [ResourceContent(uri, found.media_type, found.content)]
 
     async def health(self, client: ClientInfo) -> dict[str, Any]:
@@ -407,6 +421,8 @@ class App:
         await asyncio.gather(*(source.close() for source in self.registry.sources()))
         if "twin_services" in self.__dict__:
             await self.twin_services.close()
+        if "knowledge" in self.__dict__:
+            await self.knowledge.close()
         if "_webhook" in self.__dict__:
             await self._webhook.close()
         if "approvals" in self.__dict__:

@@ -52,7 +52,7 @@ async def test_nothing_is_said_to_be_missing_when_every_adapter_is_loaded(tmp_pa
 
 
 async def test_tools_whose_adapter_is_not_loaded_are_missing(tmp_path: Path) -> None:
-    app = App(settings(tmp_path, METAFORGE_ADAPTERS="calculix,freecad,cadquery"), over_stdio=True)
+    app = App(settings(tmp_path, METAFORGE_ADAPTERS="calculix,freecad,cadquery,knowledge"), over_stdio=True)
     assert app.list_meta("simulation")["profile"] == {"name": "simulation", "missing": ["spice.run_simulation"]}
     assert "profile" not in app.list_meta()
     await app.close()

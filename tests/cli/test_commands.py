@@ -51,7 +51,7 @@ def test_help_loads_nothing_that_a_command_needs():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.strip() == str(
         ["metaforge", "metaforge.cli"]
-        + [f"metaforge.cli.{name}" for name in ("approval_commands", "twin_commands", "commands")]
+        + [f"metaforge.cli.{name}" for name in ("approval_commands", "knowledge_commands", "twin_commands", "commands")]
     )
 
 
@@ -61,7 +61,7 @@ def test_the_version_is_told(metaforge):
 
 def test_the_tools_of_a_profile_are_listed_with_what_they_cost(metaforge):
     told = metaforge("tools", "--profile", "core", METAFORGE_PROFILE="electronics")
-    assert "22 tools, " in told.stdout
+    assert "21 tools, " in told.stdout
     assert "tokens to a model" in told.stdout
     assert "project.delete" not in told.stdout
     listed = json.loads(metaforge("tools", "--profile", "core", "--json").stdout)["tools"]

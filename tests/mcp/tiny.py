@@ -192,7 +192,7 @@ class TinyService:
     def resource_templates(self) -> list[dict[str, Any]]:
         return [{"uriTemplate": "metaforge://artefacts/{sha256}", "name": "artefact"}]
 
-    async def read_resource(self, uri: str) -> list[ResourceContent]:
+    async def read_resource(self, uri: str, caller: Caller | None = None) -> list[ResourceContent]:
         if uri == "metaforge://notes/1":
             return [ResourceContent(uri, "text/plain", b"hello"), ResourceContent(uri, "model/step", b"\xff\x00")]
         raise ResourceNotFound(f"There is no {uri}", uri=uri)

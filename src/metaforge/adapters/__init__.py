@@ -10,6 +10,7 @@ CATALOG: dict[str, str] = {
     "twin": "metaforge.adapters.twin.server:TwinServer",
     "project": "metaforge.adapters.project.server:ProjectServer",
     "session": "metaforge.adapters.session.server:SessionServer",
+    "knowledge": "metaforge.adapters.knowledge.server:KnowledgeServer",
     "constraint": "metaforge.adapters.constraint.server:ConstraintServer",
     "fixture": "metaforge.adapters.fixture.server:FixtureServer",
     "fixtureproc": "metaforge.adapters.fixtureproc.server:FixtureProcServer",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from metaforge.cli import approval_commands, twin_commands
+from metaforge.cli import approval_commands, knowledge_commands, twin_commands
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,7 @@ new = typer.Typer(no_args_is_help=True, help="Start something new.")
 app.add_typer(calls, name="calls")
 app.add_typer(new, name="new")
 app.add_typer(twin_commands.app, name="twin")
+app.add_typer(knowledge_commands.app, name="knowledge")
 app.add_typer(approval_commands.app, name="approvals")
 app.add_typer(approval_commands.ledger, name="ledger")
 

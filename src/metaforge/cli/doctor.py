@@ -162,6 +162,7 @@ async def _application_checks(app: App) -> list[Check]:
         _folder_check("home", app.home, "METAFORGE_HOME"),
         _database_check(app),
         *object_store_checks(app),
+        _embedder_check(),
     ]
     health = await app.health(ClientInfo(name="metaforge-doctor"))
     checks.append(_sandbox_check(health["sandbox"]))
@@ -212,6 +213,20 @@ def object_store_checks(app: App) -> Iterable[Check]:
                 "files kept here before METAFORGE_BLOB_URL was set may not be in the store",
                 f"{command_name()} blobs --send",
             )  # fmt: skip
+
+
+def _embedder_check() -> Check:
+    from metaforge.knowledge import embedder
+
+    found = embedder.find_embedder()
+    if found is None:
+        told = f"knowledge is searched by words only: {', '.join(embedder.missing_packages())} not installed"
+        return Check("server", "knowledge", State.NOTE, told, embedder.INSTALL)
+    try:
+        embedder.check_files(found)
+    except embedder.EmbedderUnavailable as fault:
+        return Check("server", "knowledge", State.NOTE, f"searched by words only: {fault}", embedder.INSTALL)
+    return Check("server", "knowledge", State.OK, f"searched by meaning and by words, with {found.model_id}")
 
 
 def _sandbox_check(sandbox: dict[str, Any]) -> Check:

@@ -196,6 +196,8 @@ class Library:
             ToolError: the question is empty or longer than 4,000 characters.
         """
         started = time.perf_counter()
+        if knowledge_type is not None and knowledge_type not in TYPES:
+            raise _unknown_type(knowledge_type)
         question = Question(_checked(query))
         embedded = self._embed([question.text])
         mode: Mode = "full_text" if embedded is None else "hybrid"
@@ -354,13 +356,17 @@ def _checked(query: str) -> str:
     return query
 
 
+def _unknown_type(knowledge_type: str) -> ToolError:
+    return ToolError(
+        f"there is no knowledge_type {knowledge_type!r}", kind="unknown_type", fix=f"one of {', '.join(TYPES)}"
+    )
+
+
 def _check(source_path: str, passages: Sequence[Passage], knowledge_type: str) -> None:
     if not source_path.strip():
         raise ToolError("source_path is empty", kind="no_source_path", fix="name the document, such as docs/power.md")
     if knowledge_type not in TYPES:
-        raise ToolError(
-            f"there is no knowledge_type {knowledge_type!r}", kind="unknown_type", fix=f"one of {', '.join(TYPES)}"
-        )
+        raise _unknown_type(knowledge_type)
     if not passages:
         raise ToolError(f"{source_path} holds no text", kind="document_empty", fix="give a document with words in it")
     if len(passages) > MAX_PASSAGES:

@@ -288,7 +288,8 @@ class Dispatcher:
         uri = exchange.params.get("uri")
         if not isinstance(uri, str):
             raise InvalidParams('resources/read: "uri" is missing; resources/list names what there is')
-        return {"contents": [resource_contents(content) for content in await self.service.read_resource(uri)]}
+        found = await self.service.read_resource(uri, exchange.caller)
+        return {"contents": [resource_contents(content) for content in found]}
 
     async def _health(self, exchange: Exchange) -> dict[str, Any]:
         return await self.service.health(exchange.client.info)

@@ -83,8 +83,8 @@ class Service(Protocol):
         """`resources/templates/list` entries."""
         ...
 
-    async def read_resource(self, uri: str) -> list[ResourceContent]:
-        """Raises ResourceNotFound or ResourceUnreadable."""
+    async def read_resource(self, uri: str, caller: Caller | None = None) -> list[ResourceContent]:
+        """Read it in the project that the caller has opened; raises ResourceNotFound or ResourceUnreadable."""
         ...
 
     def request_state_key(self) -> bytes:

@@ -29,6 +29,8 @@ class Content:
 Template = dict[str, Any]
 Reader = Callable[[str, str], Content]
 """Takes the whole address and what follows its kind; raises ResourceNotFound or ResourceUnreadable."""
+ScopedReader = Callable[[str, str, str], Content]
+"""Takes the project that the reader has opened, too."""
 
 
 class Resources:
@@ -39,6 +41,7 @@ class Resources:
         self._calls = calls
         self._recent: OrderedDict[str, Artefact] = OrderedDict()
         self._more: dict[str, tuple[Template, Reader]] = {}
+        self._scoped: dict[str, tuple[tuple[Template, ...], ScopedReader]] = {}
 
     def add(self, kind: str, template: Template, read: Reader) -> None:
         """Serve `metaforge://{kind}/...` too.
@@ -49,6 +52,10 @@ class Resources:
             read: returns the content of a whole address, given what follows the kind; runs in a thread.
         """
         self._more[kind] = (template, read)
+
+    def add_scoped(self, kind: str, templates: tuple[Template, ...], read: ScopedReader) -> None:
+        """Serve `metaforge://{kind}/...` of the project that the reader has opened; see `add`."""
+        self._scoped[kind] = (templates, read)
 
     def remember(self, artefacts: Iterable[Artefact]) -> None:
         """Put artefacts at the top of the listing."""
@@ -80,10 +87,15 @@ class Resources:
                 "mimeType": "application/json",
             },
             *(template for template, _ in self._more.values()),
+            *(template for templates, _ in self._scoped.values() for template in templates),
         ]
 
-    async def read(self, uri: str) -> Content:
+    async def read(self, uri: str, project_id: str = "") -> Content:
         """Return a resource's bytes.
+
+        Args:
+            uri: its address.
+            project_id: the project that the reader has opened.
 
         Raises:
             ResourceNotFound: nothing has that address.
@@ -96,6 +108,8 @@ class Resources:
             return await asyncio.to_thread(self._call, uri, name)
         if uri.startswith("metaforge://") and kind in self._more and name:
             return await asyncio.to_thread(self._more[kind][1], uri, name)
+        if uri.startswith("metaforge://") and kind in self._scoped and name:
+            return await asyncio.to_thread(self._scoped[kind][1], uri, name, project_id)
         there = ", ".join(each["uriTemplate"] for each in self.templates())
         raise ResourceNotFound(f"No such resource: {uri}. There are {there}", uri=uri)
 

@@ -48,8 +48,9 @@ EVERYWHERE = (
     *_ids("health", "check"),
     *_ids("project", "open create"),
     *_ids("twin", "get_node record_decision record_evidence constraint_violations"),
+    *_ids("knowledge", "search"),
 )
-"""What every kind of work needs: where am I, what is asked for, and putting a result on record."""
+"""What every kind of work needs: where am I, what is asked for, what documents say, putting a result on record."""
 _RECORD = (
     *_ids("project", "list get"),
     *_ids("session", "start log_event complete"),
@@ -61,8 +62,9 @@ _CORE = Profile(
     "core",
     "The design record: projects, requirements, decisions, evidence, traceability.",
     (
-        *_RECORD,
+        *(each for each in _RECORD if each != "session.log_event"),
         *_ids("project", "update"),
+        *_ids("knowledge", "ingest"),
         *_ids("constraint", "validate"),
         *_ids(
             "twin",
@@ -110,6 +112,7 @@ _ELECTRONICS = Profile(
         *_ids("spice", "run_simulation"),
         *_ids("cadquery", "generate_enclosure"),
         *_ids("constraint", "validate"),
+        *_ids("knowledge", "ingest populate_bom"),
         *_ids("twin", "record_component_selection record_constraint_set stage_work_product_file"),
     ),
 )
