@@ -34,6 +34,12 @@ sys.path.pop(0)
 
 TARGET = "misbehaving:MisbehavingServer"
 REAPED_SECONDS = 5.0
+ENVIRONMENT = {
+    name: os.environ[name]
+    for name in ("PATH", "HOME", "XDG_RUNTIME_DIR", "METAFORGE_CONTAINER_ENGINE", "DOCKER_HOST")
+    if name in os.environ
+}
+"""What chooses the engine; podman alone is required."""
 pytestmark = pytest.mark.program("podman")
 
 
@@ -41,7 +47,7 @@ pytestmark = pytest.mark.program("podman")
 def engine() -> ContainerEngine:
     """What runs containers here; the test is skipped where nothing does."""
     try:
-        found = container_engine.find(Settings.load({"PATH": os.environ["PATH"]}))
+        found = container_engine.find(Settings.load(ENVIRONMENT))
     except ToolUnavailable as fault:
         pytest.skip(fault.message)
     return found
@@ -62,7 +68,7 @@ def make(tmp_path: Path, image: str, make_house: Callable[..., Any]) -> Callable
         environment = {"TARGET": TARGET, "HOUSE": str(tmp_path / "home")} | options.pop("environment", {})
         workspace = tmp_path / "workspace"
         workspace.mkdir(exist_ok=True)
-        settings = Settings.load({"PATH": os.environ["PATH"], "METAFORGE_HOME": str(tmp_path / "home")})
+        settings = Settings.load(ENVIRONMENT | {"METAFORGE_HOME": str(tmp_path / "home")})
         launcher = ContainerLauncher(
             AdapterManifest.from_json(manifest_of(TARGET)), settings, workspace,
             Image(image, environment=environment, readable=(container_image.SOURCES, HERE), **options),
@@ -85,6 +91,13 @@ async def house(make: Callable[..., Any], engine: ContainerEngine) -> AsyncItera
 def box_of(house: Any) -> ContainerBox:
     (worker,) = house.source.pool.workers
     return worker.box
+
+
+async def processes_of(house: Any) -> list[int]:
+    """Wait until a container's processes are known here; docker has to be asked for them."""
+    while not (found := box_of(house).processes()):  # noqa: ASYNC110 - a thread is asking
+        await asyncio.sleep(0)
+    return found
 
 
 def inspected(engine: ContainerEngine, name: str, what: str) -> str:
@@ -112,9 +125,10 @@ async def test_a_container_has_the_documented_limits_and_says_whose_it_is(house:
     told = inspected(engine, name, "|".join(f"{{{{.{field}}}}}" for field in wanted)).split("|")
     assert dict(zip(wanted, told, strict=True)) == wanted
     assert "no-new-privileges" in inspected(engine, name, "{{.HostConfig.SecurityOpt}}")
+    first = (await processes_of(house))[0]
     for namespace in ("ipc", "pid", "net", "mnt", "uts"):
         own = f"/proc/self/ns/{namespace}"
-        assert os.readlink(f"/proc/{box_of(house).processes()[0]}/ns/{namespace}") != os.readlink(own)
+        assert os.readlink(f"/proc/{first}/ns/{namespace}") != os.readlink(own)
     assert "size=256m" in inspected(engine, name, "{{.HostConfig.Tmpfs}}")
     assert inspected(engine, name, f'{{{{index .Config.Labels "{SERVER_LABEL}"}}}}') == server.id
     assert inspected(engine, name, f'{{{{index .Config.Labels "{ADAPTER_LABEL}"}}}}') == "misbehaving"
@@ -221,7 +235,7 @@ async def test_a_start_that_is_cancelled_leaves_no_container(house: Any, engine:
 async def test_an_image_that_is_not_there_is_told_with_the_command_that_builds_it(
     tmp_path: Path, engine: ContainerEngine
 ) -> None:
-    settings = Settings.load({"PATH": os.environ["PATH"], "METAFORGE_HOME": str(tmp_path / "home")})
+    settings = Settings.load(ENVIRONMENT | {"METAFORGE_HOME": str(tmp_path / "home")})
     manifest = AdapterManifest.from_json(manifest_of(TARGET))
     launcher = ContainerLauncher(manifest, settings, tmp_path, Image("localhost/metaforge-nothing:0"))
     source = ProcessSource(manifest, settings, tmp_path, BlobStore(tmp_path / "blobs"), launcher=launcher)
@@ -235,6 +249,45 @@ async def test_an_image_that_is_not_there_is_told_with_the_command_that_builds_i
     health = await source.health(3.0)
     assert (health.reachable, health.install) == (False, "scripts/images misbehaving")
     await source.close()
+
+
+async def test_the_end_of_the_engines_client_is_a_crash_of_that_call_alone(house: Any, engine: ContainerEngine) -> None:
+    call = asyncio.create_task(house.call("slow", duration_seconds=600))
+    await asyncio.wait_for(house.begun.wait(), 30)
+    os.kill(box_of(house).pid, signal.SIGKILL)
+    with pytest.raises(ToolCrashed):
+        await call
+    assert await works(house)
+    assert len(engine.of_server(server_of(house.home).id)) == 1
+
+
+@pytest.mark.parametrize("is_here", [True, False], ids=["here", "elsewhere"])
+async def test_a_container_stands_still_and_goes_on(
+    house: Any, engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch, is_here: bool
+) -> None:
+    if not is_here:
+        monkeypatch.setattr(ContainerBox, "_meet", lambda box, pid: None)
+    assert await works(house)
+    box = box_of(house)
+    box.freeze()
+    pid = engine.process_of(box.name)
+    stopped = psutil.STATUS_STOPPED if is_here else psutil.STATUS_DISK_SLEEP
+    assert psutil.Process(pid).status() == stopped or inspected(engine, box.name, "{{.State.Status}}") == "paused"
+    box.thaw()
+    assert await works(house)
+    box.freeze()
+
+
+async def test_a_container_whose_processes_are_not_this_machines_ends_as_surely(
+    house: Any, engine: ContainerEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ContainerBox, "_meet", lambda box, pid: None)
+    assert await works(house)
+    assert box_of(house).processes() == []
+    with pytest.raises(ToolTimedOut):
+        await house.call("loop", seconds=0.5)
+    assert engine.of_server(server_of(house.home).id) == []
+    assert await works(house)
 
 
 SERVER = """
@@ -253,7 +306,7 @@ from metaforge.tools.manifest import AdapterManifest
 
 async def main():
     home, workspace = Path({home!r}), Path({workspace!r})
-    settings = Settings.load({{"PATH": os.environ["PATH"], "METAFORGE_HOME": str(home)}})
+    settings = Settings.load(dict(os.environ) | {{"METAFORGE_HOME": str(home)}})
     manifest = AdapterManifest.from_json(manifest_of({target!r}))
     image = Image({image!r}, environment={{"TARGET": {target!r}}}, readable=(container_image.SOURCES, Path({here!r})))
     launcher = ContainerLauncher(manifest, settings, workspace, image)

@@ -247,6 +247,9 @@ class ContainerBox(Box):
                 return
             self._first, self._first_inside = pid, descriptor
             self.group = joined(pid, self._plan.memory_mb)
+            if self.group is not None and self.memory_mb != self._plan.memory_mb:
+                # A call that has a limit of its own may have begun.
+                self.group.limit_memory(self.memory_mb)
 
     def processes(self) -> list[int]:
         """Return the ids of the container's processes; none where they are not this machine's to see."""
