@@ -13,7 +13,7 @@ from metaforge.knowledge import rows
 from metaforge.knowledge.library import Library
 from metaforge.knowledge.model import Source, Stored
 from metaforge.knowledge.passages import split_row
-from metaforge.knowledge.words import is_identifier, squeezed, stem, tokens_of
+from metaforge.knowledge.words import is_identifier, squeezed, stem, terms_of, tokens_of
 from metaforge.store.transaction import Transaction
 
 _MOST_NAMING = 400
@@ -128,7 +128,7 @@ def _about(transaction: Transaction, project_id: str, mpn: str) -> list[_Told]:
     naming = rows.having(transaction, scopes, [part] if part else [], [], _MOST_NAMING)
     for stored in rows.passages(transaction, project_id, naming):
         if stored.source_id in every and stored.passage_id not in found:
-            in_heading = part in _identifiers(stored.heading)
+            in_heading = _names(stored.heading, part)
             found[stored.passage_id] = _Told(stored, every[stored.source_id], in_heading, False)
     told = list(found.values())
     return sorted(told, key=lambda each: (not each.is_of_sheet, each.source.source_path, each.stored.ordinal))
@@ -136,7 +136,12 @@ def _about(transaction: Transaction, project_id: str, mpn: str) -> list[_Told]:
 
 def _is_sheet(source: Source, part: str) -> bool:
     named = [str(source.metadata[key]) for key in _PART_KEYS if key in source.metadata]
-    return any(part in _identifiers(text) or squeezed(text.lower()) == part for text in [*named, source.source_path])
+    return any(_names(text, part) or squeezed(text.lower()) == part for text in [*named, source.source_path])
+
+
+def _names(text: str, part: str) -> bool:
+    """Whether a text names a part, by itself or within a longer word such as a file's name."""
+    return part in terms_of(text)
 
 
 def _identifiers(text: str) -> set[str]:
@@ -155,21 +160,22 @@ def _values(passages: Sequence[_Told], mpn: str, labels: Sequence[str]) -> Itera
 def _of_row(told: _Told, part: str, labels: Sequence[str]) -> Iterator[Value]:
     cells, header = split_row(told.stored.text), split_row(told.stored.context) if told.stored.context else []
     header = [*header, *[""] * (len(cells) - len(header))]
-    if any(part in _identifiers(cell) for cell in cells):
+    if any(_names(cell, part) for cell in cells):
         # One row for each part: the property is a column.
         for cell, name in zip(cells, header, strict=False):
             closeness = _closeness(name, labels)
             if closeness and cell:
                 yield _value(told, name, cell, _unit_of(name), closeness)
         return
-    if not told.is_about and part not in _identifiers(" ".join(header)):
+    if not told.is_about and not _names(" ".join(header), part):
         return
     closeness = _closeness(cells[0], labels, header[1:])
     if not closeness or len(cells) < 2 or _identifiers(cells[0]):
         return
-    mine = [at for at, name in enumerate(header) if at and part in _identifiers(name)]
+    mine = [at for at, name in enumerate(header) if at and _names(name, part)]
     if mine:
-        yield _value(told, cells[0], cells[mine[0]], _unit_of(header[mine[0]]) or _unit_of(cells[0]), closeness)
+        unit = _unit_of(header[mine[0]]) or _unit_of(cells[0]) or _unit_of_row(cells, header)
+        yield _value(told, cells[0], cells[mine[0]], unit, closeness)
     elif not any(_identifiers(name) for name in header):
         yield from _of_parameter(told, cells, header, labels, closeness)
 
@@ -178,8 +184,7 @@ def _of_parameter(
     told: _Told, cells: Sequence[str], header: Sequence[str], labels: Sequence[str], closeness: float
 ) -> Iterator[Value]:
     """A row for each parameter: its value is the cell that the property asks for, or the only one that holds any."""
-    units = [cell for cell, name in zip(cells, header, strict=False) if _plain(name) & {"unit", "units"} and cell]
-    unit = units[0] if units else _unit_of(cells[0])
+    unit = _unit_of_row(cells, header) or _unit_of(cells[0])
     asked = set().union(*(_plain(each) for each in labels))
     columns = {name: cell for name, cell in zip(header[1:], cells[1:], strict=False) if name and cell}
     for name, cell in columns.items():
@@ -198,7 +203,7 @@ def _of_parameter(
 def _of_prose(told: _Told, part: str, labels: Sequence[str]) -> Iterator[Value]:
     for sentence in re.split(r"(?<=[.;!?])\s+(?=[A-Z0-9])|\n", told.stored.text):
         others = _identifiers(sentence) - {part}
-        if part not in _identifiers(sentence) and (not told.is_about or others):
+        if not _names(sentence, part) and (not told.is_about or others):
             continue
         for label in labels:
             words = r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", label.strip()) if word)
@@ -265,6 +270,10 @@ def _plain(label: str) -> set[str]:
     words = re.findall(r"[^\W_]+", label.lower())
     told = " ".join(_SAME.get(word, word) for word in words).split()
     return {stem(word) for word in told if word not in {"the", "of", "a", "rating", "value"}}
+
+
+def _unit_of_row(cells: Sequence[str], header: Sequence[str]) -> str:
+    return next((cell for cell, name in zip(cells, header, strict=False) if "unit" in _plain(name)), "")
 
 
 def _unit_of(header: str) -> str:

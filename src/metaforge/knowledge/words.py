@@ -140,7 +140,7 @@ def share_found(question: Question, terms: Counter[str], weights: dict[str, floa
 
 
 def share_identified(question: Question, terms: Counter[str]) -> float:
-    """Return how many of a question's identifiers a passage names, 0 to 1; half for one that only begins so."""
+    """Return how many of a question's identifiers a passage names, 0 to 1; one that only begins so counts less."""
     if not question.identifiers:
         return 0.0
     return sum(_named(each, terms) for each in question.identifiers) / len(question.identifiers)
@@ -150,7 +150,7 @@ def _named(identifier: str, terms: Counter[str]) -> float:
     if identifier in terms:
         return 1.0
     if len(identifier) >= LEAST_PREFIX and any(term.startswith(identifier) for term in terms):
-        return 0.5
+        return 0.75
     return 0.0
 
 
