@@ -24,6 +24,8 @@ SERVER = "server"
 LOCAL = "localhost"
 SOURCE = "METAFORGE_IMAGE_SOURCE"
 """The variable that holds the repository's address, for the label of that name."""
+ENGINE = "METAFORGE_CONTAINER_ENGINE"
+"""The variable by which the server knows which engine to use; images belong where it looks for them."""
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -179,7 +181,10 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the names of the images and end")
     parser.add_argument("--base", default="", help="image to build on; `debian`: one made here from Debian's packages. "
                         "Default: the Dockerfile's own, or Debian's packages where no registry answers")  # fmt: skip
-    parser.add_argument("--engine", choices=("docker", "podman"), default="", help="default: the first that answers")
+    parser.add_argument(
+        "--engine", choices=("podman", "docker"), default=os.environ.get(ENGINE, ""),
+        help=f"default: {ENGINE}, or the first that answers",
+    )  # fmt: skip
     parser.add_argument("--registry", default=LOCAL, help="what stands before the names; default: %(default)s")
     parser.add_argument("--push", action="store_true", help="push what was built to that registry")
     parser.add_argument("--latest", action="store_true", help="tag it `latest` too")

@@ -1,4 +1,4 @@
-"""The program that builds and keeps images here, docker or podman, and the base that images are built on.
+"""The program that builds and keeps images here, podman or docker, and the base that images are built on.
 
 Standard library only.
 """
@@ -27,7 +27,7 @@ class Stop(Exception):
 
 @dataclass(frozen=True)
 class Engine:
-    """Docker or podman, and the options this machine needs before and after the command's name."""
+    """Podman or docker, and the options this machine needs before and after the command's name."""
 
     name: str
     before: tuple[str, ...] = ()
@@ -57,13 +57,13 @@ def find_engine(wanted: str = "") -> Engine:
     """Return the engine that answers here.
 
     Args:
-        wanted: docker or podman; by default the first of them that answers.
+        wanted: podman or docker; by default the first of them that answers, as the server's launcher chooses.
 
     Raises:
         Stop: none does.
     """
     tried = []
-    for name in [wanted] if wanted else ["docker", "podman"]:
+    for name in ["podman", "docker"] if wanted in ("", "auto") else [wanted]:
         engine = Engine(name, *(_of_podman() if name == "podman" else ((), ())))
         # An image's listing needs the engine itself, where `version` may be content with the client.
         told = engine.run("images", "--quiet", seconds=_ANSWER_SECONDS)
@@ -72,7 +72,7 @@ def find_engine(wanted: str = "") -> Engine:
         tried.append(f"  {name}: {(told.stderr.strip().splitlines() or ['no answer'])[-1][:160]}")
     raise Stop(
         "No container engine answers:\n" + "\n".join(tried) + "\n"
-        "Start docker, or install podman:  apt-get install -y --no-install-recommends podman runc"
+        "Install podman (apt-get install -y --no-install-recommends podman runc), or start docker"
     )
 
 
@@ -122,7 +122,7 @@ def base_for(engine: Engine, wanted: str, default: str, *, anew: bool = False) -
 
 
 def _fetch(engine: Engine, image: str) -> str:
-    """Pull an image; return what went wrong. A registry that does not answer is found out first, for a pull tries long."""
+    """Pull an image; return what went wrong. Whether its registry answers is asked first: a pull tries for long."""
     for words, seconds in ((("manifest", "inspect", image), _ANSWER_SECONDS), (("pull", "--quiet", image), None)):
         told = engine.run(*words, seconds=seconds)
         if told.returncode:
