@@ -31,6 +31,7 @@ BENCHMARKS = {
     "container": "an adapter in a container, and what a killed server leaves",
     "circuit": "a circuit against the bare ngspice command",
     "board": "ERC and DRC against the bare kicad-cli commands",
+    "knowledge": "documents put in and asked",
     "freecad": "FreeCAD sessions, and steps in them against FreeCAD alone",
     "twin_writes": "revision writes from eight processes, and memory over many",
     "twin_read": "a node of the design record, read over HTTP",

@@ -81,6 +81,23 @@ def passages(transaction: Transaction, project_id: str, passage_ids: Iterable[in
         yield from (Stored(*row) for row in rows)
 
 
+def candidates(
+    transaction: Transaction, project_id: str, passage_ids: Iterable[int]
+) -> Iterator[tuple[Stored, frozenset[str]]]:
+    """Yield passages by id, each with the words it is found by: as they were made when it was put in."""
+    ids = sorted(set(passage_ids))
+    terms = "array_to_string(tsvector_to_array(terms), ' ')" if transaction.postgres else "terms"
+    for start in range(0, len(ids), _PART):
+        part = ids[start : start + _PART]
+        found = transaction.rows(
+            f"select {PASSAGE_COLUMNS}, {terms} from knowledge_passages where project_id = ? "
+            f"and passage_id in ({', '.join('?' * len(part))})",
+            project_id, *part,
+        )  # fmt: skip
+        for *fields, text in found:
+            yield Stored(*fields), frozenset(text.split(" "))
+
+
 def new_passage_ids(transaction: Transaction, count: int) -> list[int]:
     """Return ids for so many passages, each given out once."""
     if transaction.postgres:
@@ -210,22 +227,16 @@ def having(
     return [row[0] for row in transaction.rows(query, f"{_scoped(scopes)} AND terms:({asked})", limit)]
 
 
-def count_having(transaction: Transaction, scopes: Sequence[str], term: str) -> int:
-    """Return how many passages of a project have a word."""
+def count_having(transaction: Transaction, scopes: Sequence[str], term: str, most: int) -> int:
+    """Return how many passages of a project have a word, counted no further than `most`."""
     if transaction.postgres:
-        return int(
-            transaction.value(
-                f"select count(*) from knowledge_passages where terms @@ ?::tsquery "
-                f"and scope in ({', '.join('?' * len(scopes))})",
-                _lexeme(term), *scopes,
-            )
-        )  # fmt: skip
-    return int(
-        transaction.value(
-            "select count(*) from knowledge_words where knowledge_words match ?",
-            f'{_scoped(scopes)} AND terms:"{term}"',
-        )
-    )
+        having = f"knowledge_passages where terms @@ ?::tsquery and scope in ({', '.join('?' * len(scopes))})"
+        values = [_lexeme(term), *scopes]
+    else:
+        having = "knowledge_words where knowledge_words match ?"
+        values = [f'{_scoped(scopes)} AND terms:"{term}"']
+    counted = f"select count(*) from (select 1 from {having} limit ?) as few"
+    return int(transaction.value(counted, *values, most))
 
 
 def _scoped(scopes: Sequence[str]) -> str:

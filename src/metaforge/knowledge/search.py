@@ -1,16 +1,14 @@
 """Find the passages that answer a question: by meaning, by word and by part number, and say when none does."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaforge.knowledge import rows
 from metaforge.knowledge.model import Hit, Source, Stored
-from metaforge.knowledge.passages import Passage
 from metaforge.knowledge.vectors import Shelf
-from metaforge.knowledge.words import LEAST_PREFIX, Question, indexed_text, share_found, share_identified, terms_of
+from metaforge.knowledge.words import LEAST_PREFIX, Question, share_found, share_identified, terms_of
 from metaforge.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -48,6 +46,9 @@ POINTERS = 3
 """How many passages are pointed at where none is near enough."""
 _LARGE = 400
 """Passages of a library whose words are most of what its field uses."""
+_LEAST_COMMON = 3001
+_COMMON_PART = 20
+"""A word that a twentieth of all passages have is a common one: it is not counted how common."""
 _MOST_MATCHES = 3000
 """Words that more passages have than this are no use in finding them; they still count for what is found."""
 
@@ -85,11 +86,11 @@ def rank(transaction: Transaction, shelf: Shelf, asked: Asked, top_k: int) -> Ra
         cosines |= shelf.cosines_of(asked.vector, wanted - cosines.keys())
     hits: list[tuple[float, str, int, Hit]] = []
     is_named = False
-    for stored in rows.passages(transaction, shelf.project_id, wanted):
+    for stored, terms in rows.candidates(transaction, shelf.project_id, wanted):
         source = shelf.sources.get(stored.source_id)
         if source is None or source.source_id not in asked.allowed:
             continue
-        similarity, named = _similarity(asked, stored, source, cosines.get(stored.passage_id), weights_of_words)
+        similarity, named = _similarity(asked, terms, source, cosines.get(stored.passage_id), weights_of_words)
         is_named = is_named or named > 0
         hits.append((-round(similarity, 6), source.source_path, stored.ordinal, _hit(stored, source, similarity)))
     # Ties fall the same way on either database.
@@ -122,14 +123,13 @@ def _plain_threshold(asked: Asked) -> float:
 
 
 def _similarity(
-    asked: Asked, stored: Stored, source: Source, cosine: float | None, weights: Mapping[str, float]
+    asked: Asked, terms: Collection[str], source: Source, cosine: float | None, weights: Mapping[str, float]
 ) -> tuple[float, float]:
     """Return how near a passage is, and how many of the question's part numbers it names, 0 to 1."""
-    terms = Counter(terms_of(searched_text(stored)))
     named = share_identified(asked.question, terms)
     if not named and asked.question.identifiers:
         # A datasheet names its part once, in its name or title, and means it in every row.
-        named = share_identified(asked.question, Counter(terms_of(f"{source.source_path} {_values(source.metadata)}")))
+        named = share_identified(asked.question, terms_of(f"{source.source_path} {_values(source.metadata)}"))
         named *= 0.5
     found = share_found(asked.question, terms, dict(weights))
     base = WEIGHTS.words_alone * found if cosine is None else cosine + WEIGHTS.words * found
@@ -138,11 +138,6 @@ def _similarity(
 
 def _values(metadata: Mapping[str, Any]) -> str:
     return " ".join(str(each) for each in metadata.values() if isinstance(each, str | int | float))
-
-
-def searched_text(stored: Stored) -> str:
-    """Return all that a stored passage is found by."""
-    return indexed_text(Passage(stored.text, stored.heading, context=stored.context))
 
 
 def _weights(transaction: Transaction, shelf: Shelf, asked: Asked) -> dict[str, float]:
@@ -157,7 +152,9 @@ def _weights(transaction: Transaction, shelf: Shelf, asked: Asked) -> dict[str, 
 def _count(transaction: Transaction, shelf: Shelf, scopes: Sequence[str], term: str) -> int:
     key = (*scopes, term)
     if key not in shelf.counts:
-        shelf.counts[key] = rows.count_having(transaction, scopes, term)
+        total = sum(each.passage_count for each in shelf.sources.values())
+        most = max(_LEAST_COMMON, total // _COMMON_PART)
+        shelf.counts[key] = rows.count_having(transaction, scopes, term, most)
     return shelf.counts[key]
 
 

@@ -110,6 +110,8 @@ class Shelf:
             )  # fmt: skip
             for passage_id, source_id, content in new:
                 self._append(passage_id, source_id, content)
+            if len(new) == _ROWS_AT_ONCE and not transaction.postgres:
+                transaction.run("pragma shrink_memory")  # these pages are not read again
             if len(new) < _ROWS_AT_ONCE:
                 return
 

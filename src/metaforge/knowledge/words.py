@@ -6,8 +6,7 @@ words are reduced to their stems.
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -55,7 +54,8 @@ _STOP = frozenset(
 
 def tokens_of(text: str) -> Iterator[str]:
     """Yield the words of a text in small letters, compounds whole."""
-    for found in _TOKEN.finditer(unicodedata.normalize("NFKC", text).lower()):
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    for found in _TOKEN.finditer(plain.lower()):
         word = found[0]
         if len(word) <= LONGEST:
             yield word
@@ -125,28 +125,27 @@ def squeezed(token: str) -> str:
     return _PARTS.sub("", token)
 
 
-def share_found(question: Question, terms: Counter[str], weights: dict[str, float]) -> float:
+def share_found(question: Question, terms: Collection[str], weights: dict[str, float]) -> float:
     """Return how much of a question's words a passage holds, 0 to 1; rare words count for more.
 
     Args:
-        terms: the passage's, with how often each occurs.
+        terms: the passage's.
         weights: of each of the question's words.
     """
     whole = sum(weights[term] for term in question.terms)
     if not whole:
         return 0.0
-    # Said twice is a little more than said once; ten times is not ten times as much.
-    return sum(weights[each] * _saturated(terms[each]) for each in question.terms if each in terms) / whole
+    return sum(weights[each] for each in question.terms if each in terms) / whole
 
 
-def share_identified(question: Question, terms: Counter[str]) -> float:
+def share_identified(question: Question, terms: Collection[str]) -> float:
     """Return how many of a question's identifiers a passage names, 0 to 1; one that only begins so counts less."""
     if not question.identifiers:
         return 0.0
     return sum(_named(each, terms) for each in question.identifiers) / len(question.identifiers)
 
 
-def _named(identifier: str, terms: Counter[str]) -> float:
+def _named(identifier: str, terms: Collection[str]) -> float:
     if identifier in terms:
         return 1.0
     if len(identifier) >= LEAST_PREFIX and any(term.startswith(identifier) for term in terms):
@@ -154,29 +153,20 @@ def _named(identifier: str, terms: Counter[str]) -> float:
     return 0.0
 
 
-def _saturated(count: int) -> float:
-    return count * 1.25 / (count + 0.25) if count < 2 else min(1.0 + 0.05 * (count - 1), 1.2)
-
-
-def _terms_of_token(token: str) -> Iterator[str]:
+@lru_cache(maxsize=1 << 16)
+def _terms_of_token(token: str) -> tuple[str, ...]:
+    if token.isalpha():
+        return () if token in _STOP else (stem(token),)
     if _NUMBER.fullmatch(token):
-        yield _plain(token)
-        return
+        return (_plain(token),)
     if measured := _MEASURED.fullmatch(token):
-        yield _plain(measured[1])
-        yield _plain(measured[1]) + measured[2]
-        return
+        return (_plain(measured[1]), _plain(measured[1]) + measured[2])
     parts = [part for part in _PARTS.split(token) if part]
-    if any(letter.isdigit() for letter in token):
-        yield squeezed(token)
-        if len(parts) == 1:
-            return
-    for part in parts:
-        if part.isalpha():
-            if part not in _STOP:
-                yield stem(part)
-        else:
-            yield part
+    whole = [squeezed(token)] if any(letter.isdigit() for letter in token) else []
+    if whole and len(parts) == 1:
+        return tuple(whole)
+    told = (part if not part.isalpha() else stem(part) for part in parts if part not in _STOP)
+    return (*whole, *told)
 
 
 def _plain(number: str) -> str:
