@@ -28,7 +28,9 @@ ENTRYPOINT ["sh", "-c", "export PYTHONPATH=$PYTHONPATH:/packages; exec python3 -
 
 _WHOLE = """\
 FROM {base}
+LABEL metaforge.target={target}
 COPY metaforge /app/metaforge
+COPY more /app
 RUN python3 -m compileall -q /app
 ENV PYTHONPATH=/app:/packages PYTHONSAFEPATH=1
 ENTRYPOINT ["python3", "-m", "metaforge.tools.run", "{target}"]
@@ -73,15 +75,28 @@ def _engine() -> Any:
     return _engines().find_engine(os.environ.get("METAFORGE_CONTAINER_ENGINE", ""))
 
 
+def _forget_others(engine: Any, image: str, target: str) -> None:
+    """Remove the images of older sources."""
+    told = engine.run("images", "--filter", f"label=metaforge.target={target}", "--format", "{{.Repository}}:{{.Tag}}")
+    if others := [each for each in told.stdout.split() if each != image and "<none>" not in each]:
+        engine.run("rmi", *others)
+
+
 def _build(engine: Any, image: str, folder: str, *options: str) -> None:
     built = engine.run("build", *engine.building, *options, f"--tag={image}", folder)
     if built.returncode:
         raise RuntimeError(f"the image of the tests cannot be built: {built.stderr[-2000:]}")
 
 
-def ensure_with_package(target: str) -> str:
-    """Build an image that holds the package itself and runs one of its adapters, as the ones that ship do."""
-    sources = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.py"))) + target.encode())
+def ensure_with_package(target: str, *modules: Path) -> str:
+    """Build an image that holds the package itself and runs one adapter, as the ones that ship do.
+
+    Args:
+        target: the adapter's `module:Class`.
+        modules: files of modules that the package does not bring.
+    """
+    read = [path.read_bytes() for path in (*sorted(SOURCES.rglob("*.py")), *modules)]
+    sources = hashlib.sha256(b"".join(read) + target.encode())
     image = f"localhost/metaforge-fixture-whole:{sources.hexdigest()[:12]}"
     base, engine = ensure(), _engine()
     if engine.has(image):
@@ -89,9 +104,13 @@ def ensure_with_package(target: str) -> str:
     dockerfile = _WHOLE.format(base=base, target=target)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         (Path(folder) / "Dockerfile").write_text(dockerfile)
+        (Path(folder) / "more").mkdir()
         ignored = shutil.ignore_patterns("__pycache__", "static", "node_modules")
         shutil.copytree(SOURCES / "metaforge", Path(folder) / "metaforge", ignore=ignored)
+        for module in modules:
+            shutil.copy(module, Path(folder) / "more")
         _build(engine, image, folder)
+    _forget_others(engine, image, target)
     return image
 
 

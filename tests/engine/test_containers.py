@@ -1,6 +1,7 @@
 """Adapters in containers: calls and limits as in a box, and every container gone with its work or its server."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from metaforge.core.errors import OverLimit, ToolCrashed, ToolTimedOut, ToolUnavailable
+from metaforge.app import App
+from metaforge.core.errors import OverLimit, ToolCrashed, ToolError, ToolTimedOut, ToolUnavailable
 from metaforge.engine import container_engine
 from metaforge.engine.container import ContainerBox, ContainerLauncher, Image
 from metaforge.engine.container_engine import ADAPTER_LABEL, SERVER_LABEL, ContainerEngine
@@ -288,6 +290,43 @@ async def test_a_container_whose_processes_are_not_this_machines_ends_as_surely(
         await house.call("loop", seconds=0.5)
     assert engine.of_server(server_of(house.home).id) == []
     assert await works(house)
+
+
+async def test_an_adapter_of_another_make_says_itself_what_tools_its_image_has(
+    tmp_path: Path, engine: ContainerEngine
+) -> None:
+    image = container_image.ensure_with_package("notebook:NotebookServer", HERE / "notebook.py")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "metaforge.toml").write_text(f'[adapters.notebook]\nimage = "{image}"\n')
+    settings = Settings.load(
+        ENVIRONMENT | {"METAFORGE_HOME": str(tmp_path / "home"), "METAFORGE_WORKSPACE": str(workspace)}
+    )
+    app = App(settings, over_stdio=True)
+    try:
+        while not any(tool.adapter_id == "notebook" for tool in app.listed_tools()):  # noqa: ASYNC110 - a thread asks
+            await asyncio.sleep(0)
+
+        async def call(name: str, **arguments: Any) -> dict[str, Any]:
+            source = app.registry.source("notebook")
+            tool = next(tool for tool in source.manifest.tools if tool.id == f"notebook.{name}")
+            outcome = await source.call(tool, arguments, Invocation("call-1", Caller(), 60.0))
+            return dict(outcome.data or {})
+
+        session_id = (await call("open_session"))["session_id"]
+        await call("write", session_id=session_id, line="first")
+        assert (await call("write", session_id=session_id, line="second"))["lines"] == ["first", "second"]
+        await call("save", session_id=session_id, path="notes.txt")
+        assert (workspace / "notes.txt").read_text() == "first\nsecond"
+        # What the session's code left running stands still while its files are looked at.
+        await call("run", session_id=session_id)
+        with contextlib.suppress(ToolError):
+            await call("save", session_id=session_id, path="more.txt")
+            assert (workspace / "more.txt").read_text() == "first\nsecond"
+    finally:
+        await app.close()
+    assert engine.of_server(server_of(settings.home_path).id) == []
 
 
 SERVER = """

@@ -92,9 +92,9 @@ class Adapters:
         for adapter_id in dict.fromkeys((*self._configs, *self._settings.adapter_url)):
             if adapter_id not in known and self._is_wanted(adapter_id):
                 config = self._own_config(adapter_id)
-                if config.is_remote:
+                if self._must_say(config):
                     # All of them are asked at once, while the others are registered.
-                    away[adapter_id] = config, self._introduce(adapter_id, config)
+                    away[adapter_id] = config, self._sources.introduce(adapter_id, config, self._cache)
                 else:
                     self._add(registry, adapter_id, partial(self._configured, config=config))
             known.add(adapter_id)
@@ -155,10 +155,9 @@ class Adapters:
         url = self._settings.adapter_url.get(adapter_id)
         return config.model_copy(update={"url": url, "urls": []}) if url else config
 
-    def _introduce(self, adapter_id: str, config: "AdapterConfig") -> "Introduction":
-        from metaforge.engine.elsewhere import Introduction
-
-        return Introduction(adapter_id, config.addresses, self._cache, self._sources.key_of(adapter_id, config))
+    def _must_say(self, config: "AdapterConfig") -> bool:
+        """Return whether only the adapter itself can say what tools it has: it is elsewhere, or in an image."""
+        return config.is_remote or (not config.target and config.is_container)
 
     def _configured(self, adapter_id: str, config: "AdapterConfig") -> ToolSource:
         if adapter_id in CATALOG:
@@ -166,8 +165,8 @@ class Adapters:
             if manifest.in_process:
                 raise ToolUnavailable(f"{adapter_id}: {_OURS}", reason=_OURS)
             return self._sources.configured(manifest, config)
-        if config.is_remote:
-            late = self._introduce(adapter_id, config)
+        if self._must_say(config):
+            late = self._sources.introduce(adapter_id, config, self._cache)
             if (told := late.wait(_ASKED_SECONDS)) is None:
                 raise ToolUnavailable(late.problem, reason=late.problem, install="")
             return self._sources.configured(told, config)
@@ -176,8 +175,8 @@ class Adapters:
             return self._sources.configured(manifest, config, *folders)
         raise ToolUnavailable(
             f"there is no adapter {adapter_id}; there are: {', '.join(sorted(set(CATALOG) - OPTIONAL))}. One of your "
-            'own needs target = "module:Class" for a process here, or for a container beside its image, or url for one '
-            "that listens elsewhere",
+            'own needs target = "module:Class" for a process here, image for a container, or url for one that listens '
+            "elsewhere",
             reason="no such adapter",
         )
 

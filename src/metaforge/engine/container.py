@@ -10,6 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from metaforge.core.errors import ToolUnavailable
 from metaforge.engine import container_engine, processes, sandbox
@@ -21,6 +24,7 @@ from metaforge.engine.container_seccomp import tightened
 from metaforge.engine.container_server import server_of
 from metaforge.engine.launch import DEFAULT_DISK_MB, DEFAULT_MEMORY_MB, largest, make_folder
 from metaforge.engine.removal import remove_tree
+from metaforge.protocol import jsonrpc
 from metaforge.settings import Settings
 from metaforge.tools.guard import OUT_OF_MEMORY
 from metaforge.tools.manifest import AdapterManifest
@@ -30,6 +34,7 @@ _UID_BASE = 0x60000000
 _UIDS_PER_SERVER = 64
 _PASSED_ON = ("OMP_NUM_THREADS", "TZ")
 _ENGINE_FAILED = 125
+_ASK_SECONDS = 60.0
 _serial = count()
 
 
@@ -132,13 +137,42 @@ class ContainerLauncher:
         if ended.result() == _ENGINE_FAILED:  # look again whether the image is there
             self._checked = None
 
-    def _start(self, engine: ContainerEngine, folder: Path) -> "ContainerBox":
+    def ask(self, *methods: str) -> list[dict[str, Any]]:
+        """Start a container, ask it, and remove it; return what it answered to each method. Blocking.
+
+        Raises:
+            ToolUnavailable: it cannot be started, or does not answer.
+        """
+        engine = self._prepare()
+        folder = make_folder(self._settings.home_path / "workers")
+        asked = [jsonrpc.encode(jsonrpc.request(number, method, {})) for number, method in enumerate(methods)]
+        try:
+            plan = self._furnish(engine, folder)
+            try:
+                ran = subprocess.run(
+                    run_command(engine, plan), input=b"\n".join(asked) + b"\n", capture_output=True,
+                    timeout=_ASK_SECONDS, env=engine.environment, cwd=folder, check=False,
+                )  # fmt: skip
+            finally:
+                engine.remove([plan.name])
+            return _answers(ran.stdout, len(methods))
+        except (OSError, subprocess.TimeoutExpired, ValueError, LookupError, TypeError) as fault:
+            told = f"a container of {self.image} does not say what tools it has: {type(fault).__name__}: {fault}"
+            raise ToolUnavailable(told, reason=told, install="") from None
+        finally:
+            remove_tree(folder)
+
+    def _furnish(self, engine: ContainerEngine, folder: Path) -> Plan:
         output = folder / "output"
         output.mkdir()
         plan = self._plan(engine, folder, output)
         if os.geteuid() == 0 and plan.user[0] != 0:
             os.chown(output, *plan.user)
         _write_privately(plan.environment_file, environment_lines(plan))
+        return plan
+
+    def _start(self, engine: ContainerEngine, folder: Path) -> "ContainerBox":
+        plan = self._furnish(engine, folder)
         popen = subprocess.Popen(
             run_command(engine, plan),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
@@ -174,6 +208,17 @@ class ContainerLauncher:
             filter_path=tightened(Path(engine.filter_path), server.folder) if engine.filter_path else None,
             environment_file=folder / "environment",
         )
+
+
+def _answers(stdout: bytes, count: int) -> list[dict[str, Any]]:
+    """Return the results of requests 0, 1, ... among the lines an adapter wrote."""
+    found: dict[int, dict[str, Any]] = {}
+    for line in stdout.splitlines():
+        with suppress(ValueError):
+            message = orjson.loads(line)
+            if isinstance(message, dict) and isinstance(message.get("result"), dict):
+                found[message["id"]] = message["result"]
+    return [found[number] for number in range(count)]
 
 
 def _write_privately(path: Path | None, text: str) -> None:

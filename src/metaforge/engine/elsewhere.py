@@ -20,6 +20,9 @@ _ASK_SECONDS = 3.0
 _MOST_BYTES = 16 << 20
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0
 
+Ask = Callable[[str, str, str], dict[str, Any]]
+"""Asks an adapter, by id, address and key, for its manifest."""
+
 
 class Introduction:
     """Learns from an adapter what tools it has: from what it said last, else by asking until it answers.
@@ -32,6 +35,7 @@ class Introduction:
         addresses: where it listens; the first that answers speaks for all.
         cache: folder for what it said.
         key: what it wants to be shown; empty for none.
+        ask: asks one address for a manifest, blocking; raises ToolUnavailable.
     """
 
     def __init__(
@@ -41,11 +45,13 @@ class Introduction:
         cache: Path,
         key: str = "",
         *,
+        ask: "Ask | None" = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._adapter_id = adapter_id
         self._addresses = tuple(addresses)
         self._key = key
+        self._ask_one = ask or ask_manifest
         named = " ".join(self._addresses)
         self._kept = cache / f"remote-{adapter_id}-{hashlib.sha256(named.encode()).hexdigest()[:16]}.json"
         self._breaker = Breaker(
@@ -84,7 +90,7 @@ class Introduction:
         problems = []
         for address in self._addresses:
             try:
-                raw = ask_manifest(self._adapter_id, address, self._key)
+                raw = self._ask_one(self._adapter_id, address, self._key)
                 manifest = AdapterManifest.from_json(raw)
             except (ToolUnavailable, KeyError, TypeError, ValueError) as fault:
                 problems.append(fault.message if isinstance(fault, ToolUnavailable) else f"{address}: {fault}")
@@ -105,20 +111,29 @@ def ask_manifest(adapter_id: str, url: str, key: str = "") -> dict[str, Any]:
     """
     base = url.rstrip("/").removesuffix("/rpc").removesuffix("/mcp")
     try:
-        listed = _put(base, "tool/list", key)["tools"]
-        version = str(_put(base, "health/check", key).get("version") or "")
-        strangers = {str(entry.get("adapter_id")) for entry in listed if isinstance(entry, dict)} - {adapter_id}
+        return introduced(adapter_id, base, _put(base, "tool/list", key), _put(base, "health/check", key))
     except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise ToolUnavailable(
             f"{adapter_id} at {base} does not say what tools it has: {fault}", reason=str(fault), install=""
         ) from None
+
+
+def introduced(adapter_id: str, place: str, listed: dict[str, Any], health: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest that an adapter's answers to `tool/list` and `health/check` make.
+
+    Raises:
+        ToolUnavailable: it is another adapter.
+        KeyError, TypeError, AttributeError: they are no such answers.
+    """
+    tools, version = listed["tools"], str(health.get("version") or "")
+    strangers = {str(entry.get("adapter_id")) for entry in tools if isinstance(entry, dict)} - {adapter_id}
     if strangers:
         raise ToolUnavailable(
-            f"the adapter at {base} calls itself {', '.join(sorted(strangers))}, not {adapter_id}: name its table so",
+            f"the adapter at {place} calls itself {', '.join(sorted(strangers))}, not {adapter_id}: name its table so",
             reason="another adapter listens there",
             install="",
         )
-    return {"adapter_id": adapter_id, "version": version, "tools": listed}
+    return {"adapter_id": adapter_id, "version": version, "tools": tools}
 
 
 def _put(base: str, method: str, key: str) -> dict[str, Any]:

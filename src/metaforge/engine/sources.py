@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaforge import __version__
 from metaforge.core.errors import ToolUnavailable
@@ -16,6 +17,7 @@ from metaforge.tools.manifest import AdapterManifest, Limits
 from metaforge.tools.source import ToolSource
 
 if TYPE_CHECKING:
+    from metaforge.engine.elsewhere import Introduction
     from metaforge.tools.config import AdapterConfig
 
 
@@ -108,6 +110,28 @@ class Sources:
         if config is None or not (config.is_container or "transport" in config.model_fields_set):
             return self._settings.runner == "container"
         return config.is_container
+
+    def introduce(self, adapter_id: str, config: "AdapterConfig", cache: Path) -> "Introduction":
+        """Return what learns an adapter's tools from the adapter itself, over HTTP or in a container.
+
+        Args:
+            cache: folder for what it said.
+        """
+        from metaforge.engine.elsewhere import Introduction
+
+        if config.is_remote:
+            return Introduction(adapter_id, config.addresses, cache, self.key_of(adapter_id, config))
+        image = config.image or self.image_of(adapter_id)
+        return Introduction(adapter_id, [image], cache, ask=partial(self._ask_image, config))
+
+    def _ask_image(self, config: "AdapterConfig", adapter_id: str, image: str, key: str) -> dict[str, Any]:
+        from metaforge.engine.container import ContainerLauncher, Image
+        from metaforge.engine.elsewhere import introduced
+
+        unknown = AdapterManifest(adapter_id, "", "", in_process=False, tools=())
+        told = Image(image, workspace_inside=config.workspace_mount, environment=config.environment)
+        answers = ContainerLauncher(unknown, self._settings, self._workspace, told).ask("tool/list", "health/check")
+        return introduced(adapter_id, image, *answers)
 
     def _container(self, manifest: AdapterManifest, config: "AdapterConfig | None") -> ToolSource:
         from metaforge.engine.container import ContainerLauncher, Image
