@@ -16,8 +16,8 @@ from metaforge.knowledge.refusals import damaged, empty, encrypted, truncated
 Told = Callable[[int, int], None]
 """Told how many pages are read, and how many there are."""
 
-_BLANK_RATIO = 0.15
-"""A gap this wide, in heights of letters, stands between words."""
+_WORDS: dict[str, Any] = {"use_text_flow": True, "return_chars": True, "x_tolerance_ratio": 0.15, "y_tolerance": 8}
+"""In the order in which they are drawn; a gap of 0.15 of a letter's height parts words, an index below does not."""
 _END_BYTES = 8192
 _ITEM = re.compile(r"(?:[\u2022\u25aa\u25cf\u25cb\u25a0\u25e6\uf0b7*\u2013-]|\(?[0-9a-z]{1,2}[.)])\s+")
 _CAPTION = re.compile(r"(?:table|tab\.|tabelle)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
@@ -100,7 +100,7 @@ def _content(page: Any, number: int) -> Iterator[Line | Table]:
     tables = ruled_tables(page, number)
     shown: list[Table] = []
     waiting: list[dict[str, Any]] = []
-    for word in page.extract_words(use_text_flow=True, return_chars=True, x_tolerance_ratio=_BLANK_RATIO):
+    for word in page.extract_words(**_WORDS):
         if not word["upright"]:
             continue
         if not any(each.holds(word) for each in tables):
@@ -165,8 +165,10 @@ class _Document:
 
     def _continues_title(self, line: Line, level: int) -> bool:
         last = self._title[-1]
+        if self._headings.is_numbered(line):
+            return False
         near = line.page == last.page and 0 < line.top - last.top < 1.8 * last.size
-        return near and self._headings.level(last) == level and abs(line.size - last.size) < 0.5
+        return near and level >= self._headings.level(last) and abs(line.size - last.size) < 0.5
 
     def _close(self) -> Iterator[Block]:
         yield from self._end_title()

@@ -60,9 +60,10 @@ def lines_of(words: Iterable[dict[str, Any]], page: int, height: float) -> Itera
 
 
 def _goes_on(last: dict[str, Any], word: dict[str, Any]) -> bool:
-    tall = max(last["bottom"] - last["top"], word["bottom"] - word["top"])
-    apart = abs((last["bottom"] + last["top"]) / 2 - (word["bottom"] + word["top"]) / 2)
-    return bool(apart < tall * 0.5 and word["x0"] > last["x1"] - 1)
+    """Whether a word stands right of another in its line, or below or above it as an index does."""
+    low = min(last["bottom"] - last["top"], word["bottom"] - word["top"])
+    shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
+    return bool(shared > low * 0.3 and word["x0"] > last["x1"] - 1)
 
 
 def _line(words: list[dict[str, Any]], page: int, height: float) -> Line:
@@ -122,7 +123,10 @@ class Headings:
         looks = {self._look(line) for line in lines if self._is_heading(line)}
         self._rank = {look: rank for rank, look in enumerate(sorted(looks, reverse=True), 1)}
         numbered = [self._rank[self._look(line)] - depth for line in lines if (depth := self._depth(line))]
-        self._base = max(min(numbered, default=0), 0)
+        first = next((line for line in lines if self._is_heading(line)), None)
+        # A title without a number is above the numbered headings, even where it looks like one.
+        title = self._rank[self._look(first)] if first and not self._depth(first) else 0
+        self._base = max(min(numbered, default=0), min(title, 1), 0)
 
     def level(self, line: Line) -> int:
         """Return a heading's level; 0 for a line that is none."""
@@ -133,6 +137,9 @@ class Headings:
     def _depth(self, line: Line) -> int:
         found = _NUMBERED.match(line.text) if self._is_heading(line) else None
         return found[1].count(".") + 1 if found else 0
+
+    def is_numbered(self, line: Line) -> bool:
+        return self._depth(line) > 0
 
     def _look(self, line: Line) -> tuple[float, bool]:
         return _rounded(line.size), line.is_bold

@@ -54,14 +54,18 @@ def _ruled(found: Any, page: int) -> Table | None:
     if len(cells) < 2 or width < 2:
         return None
     boxes = [box for row in cells for box in row if box]
-    columns = [next((row[at] for row in cells if at < len(row) and row[at]), None) for at in range(width)]
+    # The narrowest cell of a column shows where it is: others reach over several.
+    columns = [
+        min((row[at] for row in cells if at < len(row) and row[at]), key=lambda box: box[2] - box[0], default=None)
+        for at in range(width)
+    ]
     by_box = {
         box: " ".join((text or "").split())
         for row, said in zip(cells, texts, strict=True)
         for box, text in zip(row, said, strict=True)
         if box
     }
-    tops = [next(box for box in row if box) for row in cells]
+    tops = [min((box for box in row if box), key=lambda box: box[3] - box[1]) for row in cells]
     rows = tuple(
         tuple(_text_at(column, top, boxes, by_box) for column in columns) for top in tops
     )  # fmt: skip

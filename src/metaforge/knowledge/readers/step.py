@@ -9,7 +9,7 @@ from metaforge.knowledge.blocks import Block, Fact, Row
 _MAX_NAMES = 2_000
 _STRING = rb"'((?:[^']|'')*+)'"
 _PRODUCT = re.compile(rb"#\d+\s*=\s*PRODUCT\s*\(\s*" + rb"\s*,\s*".join([_STRING] * 3), re.DOTALL)
-_FILE_NAME = re.compile(rb"FILE_NAME\s*\(((?:[^';]|'(?:[^']|'')*+')*+)\)\s*;", re.DOTALL)
+_FILE_NAME = re.compile(rb"FILE_NAME\s*\(((?:[^';]|'(?:[^']|'')*+')*)\)\s*;", re.DOTALL)
 _DESCRIPTION = re.compile(rb"FILE_DESCRIPTION\s*\(\s*\(((?:[^')]|'(?:[^']|'')*+')*+)\)", re.DOTALL)
 _ANY_STRING = re.compile(_STRING, re.DOTALL)
 _UNICODE = re.compile(r"\\X2\\((?:[0-9A-F]{4})+)\\X0\\|\\X\\([0-9A-F]{2})|\\S\\(.)", re.DOTALL)
