@@ -35,10 +35,10 @@ class SearchAnswer:
 class ExtractAnswer:
     mpn: str
     mpn_found: bool
-    datasheet_revision: str | None
-    datasheet_published_at: str | None
-    datasheet_source_path: str | None
     properties: list[Row]
+    datasheet_revision: str | None = None
+    datasheet_published_at: str | None = None
+    datasheet_source_path: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def _value_row(found: Value) -> Row:
 def extract_answer(facts: PartFacts) -> ExtractAnswer:
     """Return what the documents say of a part."""
     return ExtractAnswer(
-        facts.mpn, facts.is_found, facts.revision, facts.published_at, facts.source_path,
-        [property_row(each) for each in facts.properties],
+        facts.mpn, facts.is_found, [property_row(each) for each in facts.properties], facts.revision,
+        facts.published_at, facts.source_path,
     )  # fmt: skip
 
 
