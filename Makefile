@@ -8,7 +8,7 @@ export PYTHON ?=
 # for thread-local storage than glibc leaves by default.
 export GLIBC_TUNABLES ?= glibc.rtld.optional_static_tls=16384
 
-.PHONY: help demo test check programs faults probes soak fuzz cases e2e bench eval setup web docs manifests fresh format clean
+.PHONY: help demo test check programs faults probes soak fuzz images cases e2e bench eval setup web docs manifests fresh format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ soak: setup ## many calls over sessions that vanish, shortened; METAFORGE_SOAK=w
 
 fuzz: setup ## every parser of foreign bytes, guided by coverage; SECONDS=1800 for half an hour each (default 60)
 	@METAFORGE_FUZZ_SECONDS=$(or $(SECONDS),60) METAFORGE_FUZZ_FOLDER=.fuzz $(BIN)/python -m pytest -q tests/fuzz $(ARGS)
+
+images: programs ## build every adapter's image and the server's, and try each; IMAGES="spice kicad" for some
+	@scripts/images $(IMAGES)
+	@METAFORGE_TEST_IMAGES=$(or $(shell echo $(IMAGES) | tr ' ' ','),all) $(BIN)/python -m pytest -q tests/images $(ARGS)
 
 cases: programs ## the shared cases as a table: case, quantity, expected, got, verdict
 	@$(BIN)/python -m pytest -q -m cases $(ARGS)

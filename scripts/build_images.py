@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from container_engine import Engine, Stop, base_for, find_engine  # noqa: E402
 from package_index import pip_settings, secrets_of  # noqa: E402
 
 SERVER = "server"
+TAGS = ("version", "commit", "latest")
 LOCAL = "localhost"
 SOURCE = "METAFORGE_IMAGE_SOURCE"
 """The variable that holds the repository's address, for the label of that name."""
@@ -100,10 +102,18 @@ def revision() -> Revision:
     return Revision(git("rev-parse", "HEAD").strip(), bool(git("status", "--porcelain", "--", *made_of).strip()))
 
 
-def tags_of(image: Image, at: Revision, registry: str) -> list[str]:
-    """Return the names of an image: its version, and its commit where that is what was built."""
-    name = f"{registry}/metaforge-{image.name}"
-    return [f"{name}:{image.version}", *([f"{name}:{at.commit[:12]}"] if at.commit and not at.is_changed else [])]
+def tags_of(image: Image, at: Revision, registry: str, kinds: Sequence[str] = ("version", "commit")) -> list[str]:
+    """Return the names of an image: a commit's only where that is what was built.
+
+    Raises:
+        Stop: no name is left.
+    """
+    commit = at.commit[:12] if not at.is_changed else ""
+    words = {"version": image.version, "commit": commit, "latest": "latest"}
+    tags = [f"{registry}/metaforge-{image.name}:{words[kind]}" for kind in kinds if words[kind]]
+    if not tags:
+        raise Stop(f"{image.name} has no tag: the tree differs from its commit. Commit first, or tag it by version")
+    return tags
 
 
 def labels_of(image: Image, at: Revision) -> dict[str, str]:
@@ -173,6 +183,13 @@ def push(engine: Engine, tags: list[str]) -> None:
             raise Stop(f"{tag} was not pushed: {told.stderr.strip()[-500:]}")
 
 
+def _kinds(text: str) -> tuple[str, ...]:
+    kinds = tuple(text.split(","))
+    if not set(kinds) <= {*TAGS}:
+        raise argparse.ArgumentTypeError(f"takes some of {', '.join(TAGS)}, separated by commas")
+    return kinds
+
+
 def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/images", description=__doc__)
     parser.add_argument(
@@ -187,7 +204,13 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--registry", default=LOCAL, help="what stands before the names; default: %(default)s")
     parser.add_argument("--push", action="store_true", help="push what was built to that registry")
-    parser.add_argument("--latest", action="store_true", help="tag it `latest` too")
+    parser.add_argument(
+        "--tags",
+        type=_kinds,
+        default="version,commit",
+        metavar="KINDS",
+        help="of version, commit and latest; default: version,commit",
+    )
     parser.add_argument(
         "--anew", action="store_true", help="fetch or make the base again, and use nothing built before"
     )
@@ -207,9 +230,7 @@ def run(options: argparse.Namespace) -> None:
             anew = options.anew and (options.base or image.default_base) not in renewed
             base, word = base_for(engine, options.base, image.default_base, anew=anew)
             renewed.add(options.base or image.default_base)
-            tags = tags_of(image, at, options.registry.rstrip("/"))
-            if options.latest:
-                tags.append(f"{tags[0].rpartition(':')[0]}:latest")
+            tags = tags_of(image, at, options.registry.rstrip("/"), options.tags)
             build(engine, image, base, wheel, tags, at, anew=options.anew)
             if options.push:
                 push(engine, tags)

@@ -1,5 +1,6 @@
 """The images that tests try, built by the same script as everybody's."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ sys.path.pop(0)
 @pytest.fixture(scope="session")
 def engine() -> contained.container_engine.Engine:
     """The engine that keeps the images."""
-    return contained.container_engine.find_engine()
+    return contained.container_engine.find_engine(os.environ.get(contained.build_images.ENGINE, ""))
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,14 @@ def test_what_is_no_commit_bears_none(at: scripts.Revision) -> None:
     assert scripts.tags_of(SPICE, at, "localhost") == ["localhost/metaforge-spice:1.2.3"]
 
 
+def test_a_changed_tree_cannot_be_published_by_its_commit() -> None:
+    assert scripts.tags_of(SPICE, scripts.Revision(COMMIT, True), "r", ["commit", "latest"]) == [
+        "r/metaforge-spice:latest"
+    ]
+    with pytest.raises(scripts.Stop, match="Commit first"):
+        scripts.tags_of(SPICE, scripts.Revision(COMMIT, True), "r", ["commit"])
+
+
 def test_a_changed_tree_says_so_in_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(scripts.SOURCE, raising=False)
     assert scripts.labels_of(SPICE, scripts.Revision(COMMIT, True)) == {

@@ -1,6 +1,6 @@
 """Adapters from their images, everything closed: each lists its tools and answers one call whose truth is known.
 
-The smallest is built and tried here; METAFORGE_TEST_IMAGES=all, as `make images` says it, tries every one.
+The smallest is built and tried here; METAFORGE_TEST_IMAGES=all, as `make images` says it, or names by commas, try more.
 """
 
 import json
@@ -26,8 +26,11 @@ import trials
 sys.path.pop(0)
 
 pytestmark = [pytest.mark.program("podman"), pytest.mark.slow]
-EVERY = os.environ.get("METAFORGE_TEST_IMAGES", "") == "all"
-ADAPTERS = [*trials.TRIALS] if EVERY else ["spice"]
+CHOSEN = os.environ.get("METAFORGE_TEST_IMAGES", "") or "spice"
+IMAGES = [*trials.TRIALS, "server"] if CHOSEN == "all" else CHOSEN.split(",")
+ADAPTERS = [name for name in IMAGES if name != "server"]
+of_spice = pytest.mark.skipif("spice" not in IMAGES, reason="METAFORGE_TEST_IMAGES leaves spice out")
+of_server = pytest.mark.skipif("server" not in IMAGES, reason="METAFORGE_TEST_IMAGES leaves the server out")
 KEY = "shown-by-whoever-may-call"
 
 
@@ -94,6 +97,7 @@ def wait_for(url: str, told: Callable[[], str]) -> None:
     pytest.fail(f"{url} does not answer: {told()}")
 
 
+@of_spice
 def test_a_server_calls_an_image_that_listens_and_nobody_else_does(listening: str, tmp_path: Path) -> None:
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(urllib.request.Request(f"{listening}/mcp", data=b"{}"), timeout=10)
@@ -111,6 +115,15 @@ def test_a_server_calls_an_image_that_listens_and_nobody_else_does(listening: st
     assert trials.TRIALS["spice"].is_true(answer), answer
     # What it wrote is here, though it sees the workspace read-only.
     assert [path.name for path in (tmp_path / "workspace" / "spice").glob("*.raw")] == ["divider-op.raw"]
+
+
+@of_server
+def test_the_servers_image_writes_and_reads_its_record(start: Callable[[str], contained.Contained]) -> None:
+    container = start("server")
+    home = ("--env=METAFORGE_HOME=/tmp/home", "--env=METAFORGE_ADAPTERS=project")
+    ran = container.run("call", "project.create", "name=Arm", "--json", entry=home)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["name"] == "Arm"
 
 
 def test_every_image_of_an_adapter_has_a_trial() -> None:
