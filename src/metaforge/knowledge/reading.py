@@ -4,6 +4,7 @@ Anything but a small text is read in a process of its own, which gets the file a
 file, connect nowhere, and ends with the document. A broken or hostile file takes that process with it at the most.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ def read_document(path: Path, name: str, *, progress: Progress | None = None) ->
         OverLimit: it is too large, has too many pages, or takes too much time or memory.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             return _read(file, name, progress or (lambda done, total: None))
     except OSError as fault:
         raise ToolError(
@@ -92,9 +93,12 @@ def passages_of_text(text: str, media: str = "text/markdown", name: str = "the t
         return read_elsewhere(file, kind, name, lambda done, total: None).passages
 
 
-def _read(file: BinaryIO, name: str, progress: Progress) -> Document:
-    import os
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; of a pipe that nobody writes to, do not wait for one."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
+
+def _read(file: BinaryIO, name: str, progress: Progress) -> Document:
     about = os.fstat(file.fileno())
     if not S_ISREG(about.st_mode):
         raise OSError(0, "it is no ordinary file")

@@ -53,8 +53,10 @@ def read_elsewhere(file: BinaryIO, kind: str, name: str, progress: Callable[[int
         assert process.stdout is not None
         for line in _lines(process.stdout.fileno(), time.monotonic() + WALL_SECONDS):
             answer.take(orjson.loads(line))
-    except (_Late, _TooMuch):
+    except _Late:
         answer.is_late = True
+    except _TooMuch:
+        answer.ended_for = f"it wrote more than {MAX_ANSWER_BYTES >> 20} MiB"
     finally:
         with suppress(ProcessLookupError):
             process.kill()
@@ -102,6 +104,7 @@ class _Answer:
         self._pages = (0, 0)
         self._is_whole = False
         self.is_late = False
+        self.ended_for = ""
 
     def take(self, message: dict[str, Any]) -> None:
         match message:
@@ -129,9 +132,9 @@ class _Answer:
             raise self._rebuilt(self._refused)
         if self._is_whole:
             return self._parsed
-        if self.is_late or status in (-signal.SIGXCPU, -signal.SIGKILL):
+        if self.is_late or status == -signal.SIGXCPU:
             raise self._too_slow()
-        raise self._crashed(_how(status))
+        raise self._crashed(self.ended_for or _how(status))
 
     def _rebuilt(self, refused: dict[str, Any]) -> ToolError:
         if refused["kind"] == "reader_missing" and "module" in refused:

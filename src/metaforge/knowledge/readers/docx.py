@@ -15,6 +15,8 @@ from metaforge.knowledge.limits import MAX_PART_BYTES, MAX_PARTS, MAX_UNPACKED_B
 from metaforge.knowledge.refusals import damaged, encrypted, megabytes, truncated
 
 TEXT_PART = "word/document.xml"
+_NO_MEMORY = 2
+"""libxml2's code for it, which arrives as a mistake in the text."""
 _HEADING = re.compile(r"heading ([1-9])")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BREAKS = {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}tab": "\t", f"{_W}noBreakHyphen": "-"}
@@ -47,6 +49,8 @@ def read_docx(data: bytes, name: str) -> Iterator[Block]:
         document = docx.Document(io.BytesIO(data))
         yield from _Body(document).read(document.element.body)
     except (OpcError, etree.XMLSyntaxError, zipfile.BadZipFile, KeyError, ValueError, AttributeError) as fault:
+        if getattr(fault, "code", 0) == _NO_MEMORY:
+            raise MemoryError from None
         raise damaged(name, "DOCX", str(fault) or type(fault).__name__) from None
 
 

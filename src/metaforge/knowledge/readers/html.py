@@ -18,6 +18,8 @@ _BLOCKS = frozenset(
     }
 )  # fmt: skip
 _MAX_SPAN = 64
+_NO_MEMORY = 2
+"""libxml2's code for it, which arrives as a mistake in the text."""
 
 
 def read_html(text: str, name: str) -> Iterator[Block]:
@@ -31,6 +33,8 @@ def read_html(text: str, name: str) -> Iterator[Block]:
     try:
         root = html.document_fromstring(text, parser=html.HTMLParser(remove_comments=True, remove_pis=True))
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as fault:
+        if getattr(fault, "code", 0) == _NO_MEMORY:
+            raise MemoryError from None
         if not text.strip():
             raise empty(name, "it is empty", "give a file with text") from None
         raise damaged(name, "HTML", str(fault)) from None
