@@ -36,6 +36,7 @@ RUN_PAGES = (
     "docs/tutorial-twin.md",
     "docs/adapter-howto.md",
     "docs/adapters.md",
+    "docs/containers.md",
     "docs/profiles.md",
     "docs/access.md",
     "docs/spice.md",
