@@ -490,11 +490,73 @@ def schemas() -> Target:
     return Target(run, (), (json.dumps(seed).encode(),), ("metaforge.registry", "metaforge.tools.manifest"))
 
 
+def documents_of_text() -> Target:
+    """Documents that are text, of every kind that is read: recognised, decoded, cut into passages."""
+    from metaforge.core.errors import ToolError
+    from metaforge.knowledge.parsing import parse
+    from metaforge.knowledge.recognition import HEAD_BYTES, recognise
+
+    kinds = ("a.md", "a.txt", "a.csv", "a.html", "a.kicad_pro")
+
+    def run(data: bytes) -> None:
+        name = kinds[data[0] % len(kinds)] if data else "a.md"
+        body = data[1:]
+        kind = recognise(body[:HEAD_BYTES], name)
+        if kind not in ("pdf", "docx"):
+            for passage in parse(body, kind, name).passages:
+                assert passage.text.strip()
+
+    seeds = (
+        b"\0---\na: b\n---\n# A\n\n1. b\n\n   - c\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\nd\n```\n<p>e</p>\n",
+        b"\1A TITLE\n\n1.2 Limits\n\nIt is 5 V. See Fig. 3.\n\nTitle\n=====\nEnd\n",
+        b'\2Parts;;\na;b;c\n1;"x\ny";3\n',
+        b"\3<h1>a</h1><p>b<table><tr><th colspan=2>c<tr><td rowspan=3>d<td>e</table><ul><li>f<pre>g</pre>",
+        b'\4{"board": {"design_settings": {"rules": {"min_clearance": 0.2}}}}',
+        b"\1\xff\xfea\0b\0", b"\1It bears 85 \xb0C.\n\xc2\xb5m\n",
+        b'\0(kicad_sch (title_block (title "a")) (symbol (property "Reference" "R1") (property "Value" "1k")))',
+    )  # fmt: skip
+    return Target(run, (ToolError,), seeds, ("metaforge.knowledge",))
+
+
+def documents_of_word() -> Target:
+    """The text part of a DOCX, whole and inside its archive."""
+    import io
+    import zipfile
+
+    import docx
+
+    from metaforge.core.errors import ToolError
+    from metaforge.knowledge.readers.docx import TEXT_PART, read_docx
+
+    empty = io.BytesIO()
+    docx.Document().save(empty)
+    with zipfile.ZipFile(empty) as whole:
+        others = {name: whole.read(name) for name in whole.namelist() if name != TEXT_PART}
+
+    def run(data: bytes) -> None:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as made:
+            for name, content in others.items():
+                made.writestr(name, content)
+            made.writestr(TEXT_PART, data[1:])
+        # Every fourth as it is: then it is the archive that is broken.
+        list(read_docx(packed.getvalue() if not data or data[0] % 4 else data[1:], "a.docx"))
+
+    names = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    cells = b"<w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc></w:tr>"
+    body = b"<w:p><w:pPr><w:pStyle w:val='Heading1'/></w:pPr><w:r><w:t>b</w:t></w:r></w:p><w:tbl>" + cells * 2
+    seeds = (
+        b"1<w:document " + names + b"><w:body>" + body + b"</w:tbl></w:body></w:document>",
+        b"0PK\x03\x04" + bytes(40),
+    )  # fmt: skip
+    return Target(run, (ToolError, MemoryError), seeds, ("metaforge.knowledge.readers.docx",))
+
+
 TARGETS: dict[str, Callable[[], Target]] = {
     "json-rpc": json_rpc, "http": http_requests, "sse": event_stream, "worker-output": worker_output,
     "deck": deck, "deck-output": deck_output, "results": results, "rawfile": rawfile, "netlist": netlist,
     "step": step_file, "stl": mesh_of_triangles, "kicad-reports": kicad_reports, "kicad-files": kicad_files,
-    "arguments": arguments, "schemas": schemas,
+    "arguments": arguments, "schemas": schemas, "documents": documents_of_text, "documents-docx": documents_of_word,
 }  # fmt: skip
 
 assert all(re.fullmatch(r"[a-z-]+", name) for name in TARGETS)

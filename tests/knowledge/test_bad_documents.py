@@ -82,7 +82,7 @@ def test_a_pdf_of_pictures(tmp_path):
     canvas = Canvas(out)
     canvas.rect(10, 10, 50, 50)
     canvas.save()
-    assert "1 pages are pictures" in refused(tmp_path, "scan.pdf", out.getvalue(), "document_empty")
+    assert "1 page is a picture" in refused(tmp_path, "scan.pdf", out.getvalue(), "document_empty")
 
 
 def test_a_text_called_pdf_and_an_empty_file(tmp_path):

@@ -166,7 +166,7 @@ def test_pages_that_are_pictures_are_told(tmp_path):
         canvas.showPage()
 
     document = read(tmp_path, drawn(draw))
-    assert document.notes == ("1 of 2 pages hold no text; pictures of text are not read",)
+    assert document.notes == ("1 of 2 pages without text: pictures of text are not read",)
 
 
 @pytest.mark.parametrize("font", ["STSong-Light", "HeiseiMin-W3"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from metaforge.core.counts import counted
 from metaforge.core.errors import FailureMode, OverLimit
 from metaforge.knowledge.blocks import Block, Heading, Paragraph, Row
 from metaforge.knowledge.limits import MAX_PAGES
@@ -53,9 +54,9 @@ def read_pdf(data: bytes, name: str, told: Told) -> Read:
     silent = sum(1 for page in pages if not page)
     if silent == pages_count:
         raise empty(
-            name, f"its {pages_count:,} pages are pictures", "run text recognition on it first: ocrmypdf in.pdf out.pdf"
+            name, counted(pages_count, "page is a picture", "pages are pictures"), "run text recognition on it first: ocrmypdf in.pdf out.pdf"
         )
-    notes = [f"{silent:,} of {pages_count:,} pages hold no text; pictures of text are not read"] if silent else []
+    notes = [f"{silent:,} of {counted(pages_count, 'page')} without text: pictures of text are not read"] if silent else []
     return Read(list(_Document(lines, pages_count).blocks(pages)), notes, pages_count)
 
 
