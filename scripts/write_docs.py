@@ -42,6 +42,7 @@ RUN_PAGES = (
     "docs/spice.md",
     "docs/kicad.md",
     "docs/freecad.md",
+    "docs/knowledge.md",
     "docs/approvals.md",
     "docs/gateway.md",
     "docs/ledger.md",

@@ -115,9 +115,8 @@ def _judge(limit: Limit, found: Property) -> Check:
         return Check(limit, "unknown", str(fault), found)
     good = _holds(value, limit.operator, limit.value)
     told = f"{value:.6g} {limit.unit}".strip()
-    return Check(
-        limit, "pass" if good else "fail", f"{told} {limit.operator} {limit.value:g} {limit.unit}".strip(), found
-    )
+    wanted = f"{limit.operator} {limit.value:g} {limit.unit}".strip()
+    return Check(limit, "pass" if good else "fail", f"it is {told}, wanted is {wanted}", found)
 
 
 def _judge_text(limit: Limit, found: Property, value: str) -> Check:
