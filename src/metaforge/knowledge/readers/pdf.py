@@ -53,10 +53,10 @@ def read_pdf(data: bytes, name: str, told: Told) -> Read:
     lines = [each for page in pages for each in page if isinstance(each, Line)]
     silent = sum(1 for page in pages if not page)
     if silent == pages_count:
-        raise empty(
-            name, counted(pages_count, "page is a picture", "pages are pictures"), "run text recognition on it first: ocrmypdf in.pdf out.pdf"
-        )
-    notes = [f"{silent:,} of {counted(pages_count, 'page')} without text: pictures of text are not read"] if silent else []
+        pictures = counted(pages_count, "page is a picture", "pages are pictures")
+        raise empty(name, pictures, "run text recognition on it first: ocrmypdf in.pdf out.pdf")
+    told_pages = f"{silent:,} of {counted(pages_count, 'page')} without text: pictures of text are not read"
+    notes = [told_pages] if silent else []
     return Read(list(_Document(lines, pages_count).blocks(pages)), notes, pages_count)
 
 
