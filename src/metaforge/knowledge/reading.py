@@ -106,26 +106,11 @@ def _read(file: BinaryIO, name: str, progress: Progress) -> Document:
     kind = recognise(head, name)
     _check_size(about.st_size, kind, name)
     file.seek(0)
-    if kind == "docx":
-        kind = recognise(head, name, lambda: _is_docx(file))
-        file.seek(0)
     if _is_simple(kind, about.st_size):
         found: Parsed = parse(file.read(MAX_HERE_BYTES), kind, name)
     else:
         found = read_elsewhere(file, kind, name, progress)
     return Document(found.passages, kind, tuple(found.notes), found.pages_count)
-
-
-def _is_docx(file: BinaryIO) -> bool:
-    """Look into the archive's directory alone; nothing is unpacked here."""
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return "word/document.xml" in archive.NameToInfo
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        # What is wrong with it is said by what reads it.
-        return True
 
 
 def _is_simple(kind: str, size_bytes: int) -> bool:

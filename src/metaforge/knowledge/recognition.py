@@ -1,6 +1,5 @@
 """What a document really is: by its first bytes, and by its name only where those leave it open."""
 
-from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from metaforge.knowledge.refusals import damaged, encrypted, unsupported
@@ -21,22 +20,14 @@ _OF_MEDIA = {
     "text/markdown": "markdown", "text/plain": "text", "text/html": "html", "text/csv": "csv",
     "text/tab-separated-values": "csv",
 }  # fmt: skip
-_PACKED = (
-    (b"xl/", "a spreadsheet (XLSX)", "save the sheet as CSV"),
-    (b"ppt/", "a presentation (PPTX)", "export it as PDF"),
-    (b"content.opf", "an e-book (EPUB)", "convert it to HTML or PDF"),
-    (b"opendocument.text", "an OpenDocument text (ODT)", "save it as DOCX or PDF"),
-    (b"opendocument.spreadsheet", "an OpenDocument spreadsheet (ODS)", "save the sheet as CSV"),
-)  # fmt: skip
 
 
-def recognise(head: bytes, name: str, is_zip_docx: Callable[[], bool] | None = None) -> str:
+def recognise(head: bytes, name: str) -> str:
     """Return a format's name.
 
     Args:
         head: the first `HEAD_BYTES` of the file.
         name: the file's, with its suffix.
-        is_zip_docx: looks into the archive where it is one; None takes any archive for DOCX.
 
     Raises:
         ToolError: no reader, a password, or a name that promises another format.
@@ -45,7 +36,8 @@ def recognise(head: bytes, name: str, is_zip_docx: Callable[[], bool] | None = N
     if b"%PDF-" in head[:1024]:
         return "pdf"
     if head.startswith(b"PK\x03\x04"):
-        return _packed(head, name, is_zip_docx)
+        # Its reader looks into the archive.
+        return "docx"
     if head.startswith(_OLE):
         return _refuse_ole(name)
     if start.startswith(b"ISO-10303-21"):
@@ -65,15 +57,6 @@ def recognise(head: bytes, name: str, is_zip_docx: Callable[[], bool] | None = N
 def of_media(media: str) -> str:
     """Return the format of a media type; text where it is unknown."""
     return _OF_MEDIA.get(media.partition(";")[0].strip().lower(), "text")
-
-
-def _packed(head: bytes, name: str, is_zip_docx: Callable[[], bool] | None) -> str:
-    if is_zip_docx is None or is_zip_docx():
-        return "docx"
-    for mark, what, fix in _PACKED:
-        if mark in head:
-            raise unsupported(name, what, fix)
-    raise unsupported(name, "a ZIP archive", "unpack it and give the documents in it")
 
 
 def _refuse_ole(name: str) -> str:

@@ -12,9 +12,15 @@ from typing import Any
 from metaforge.core.errors import FailureMode, OverLimit
 from metaforge.knowledge.blocks import Block, Heading, Paragraph, Row
 from metaforge.knowledge.limits import MAX_PART_BYTES, MAX_PARTS, MAX_UNPACKED_BYTES
-from metaforge.knowledge.refusals import damaged, encrypted, megabytes, truncated
+from metaforge.knowledge.refusals import damaged, encrypted, megabytes, truncated, unsupported
 
 TEXT_PART = "word/document.xml"
+_OTHERS = (
+    ("xl/workbook", "a spreadsheet (XLSX)", "save the sheet as CSV"),
+    ("ppt/presentation", "a presentation (PPTX)", "export it as PDF"),
+    (".opf", "an e-book (EPUB)", "convert it to HTML or PDF"),
+    ("styles.xml", "an OpenDocument file", "save a text as DOCX or PDF, a sheet as CSV"),
+)
 _NO_MEMORY = 2
 """libxml2's code for it, which arrives as a mistake in the text."""
 _HEADING = re.compile(r"heading ([1-9])")
@@ -22,15 +28,6 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BREAKS = {f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}tab": "\t", f"{_W}noBreakHyphen": "-"}
 _APART = frozenset({f"{_W}txbxContent", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"})
 """Text boxes stand beside the paragraph that they are fastened to."""
-
-
-def is_docx(data: bytes) -> bool:
-    """Whether an archive is a DOCX; one that cannot be opened may have been."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return TEXT_PART in archive.NameToInfo
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
-        return b"word/" in data[: 1 << 16] or b"[Content_Types].xml" in data[: 1 << 12]
 
 
 def read_docx(data: bytes, name: str) -> Iterator[Block]:
@@ -64,6 +61,7 @@ def _check(data: bytes, name: str) -> None:
         raise damaged(name, "DOCX", str(fault)) from None
     if any(part.flag_bits & 1 for part in parts):
         raise encrypted(name, "a DOCX")
+    _check_is_docx([part.filename for part in parts], name)
     # What a part says of its size bounds what is unpacked of it.
     total = sum(part.file_size for part in parts)
     text = max((part.file_size for part in parts if part.filename.endswith(".xml")), default=0)
@@ -75,6 +73,15 @@ def _check(data: bytes, name: str) -> None:
             kind="document_unpacks_too_large", where=name, failure_mode=FailureMode.LIMIT,
             fix="save it without its pictures or split it; a file that was sent to you may be meant to do harm",
         )  # fmt: skip
+
+
+def _check_is_docx(names: list[str], name: str) -> None:
+    if TEXT_PART in names:
+        return
+    for mark, what, fix in _OTHERS:
+        if any(mark in each for each in names):
+            raise unsupported(name, what, fix)
+    raise unsupported(name, "a ZIP archive", "unpack it and give the documents in it")
 
 
 class _Body:
