@@ -106,7 +106,8 @@ def _show_found(found: Found) -> None:
     if not found.hits:
         out.print(f"None of {counted(found.passage_count, 'passage')} answers that.")
         for near in found.pointers:
-            out.print(f"  {near.similarity:.2f} of {near.threshold:.2f}  {plain(near.source_path)}", style="dim")
+            place = f"{near.source_path}  {near.heading}".rstrip()
+            out.print(f"  {near.similarity:.2f} of {near.threshold:.2f}  {plain(place)}", style="dim")
     for note in found.notes:
         console(stderr=True).print(f"note: {note}", style="yellow")
 
