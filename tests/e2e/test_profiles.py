@@ -20,7 +20,7 @@ LIMIT = {"name": "light", "metric": "mass", "operator": "<=", "limit": 120, "uni
 
 @pytest.fixture
 def house(tmp_path: Path) -> House:
-    return House(tmp_path, adapters="none", METAFORGE_PROFILE="core", METAFORGE_FIXTURES="0")
+    return House(tmp_path, adapters="knowledge", METAFORGE_PROFILE="core", METAFORGE_FIXTURES="0")
 
 
 async def test_the_official_client_lists_a_profile_and_takes_its_results(house: House) -> None:
