@@ -33,7 +33,7 @@ def measure(effort: Effort) -> list[Figure]:
         ToolUnavailable: no engine works here.
     """
     engine = container_engine.find(Settings.from_environment())
-    image = container_image.ensure_with_package(TARGET)
+    image = container_image.ensure_with_package(engine.name, TARGET)
     with house() as place:
         return [_warm(place, image, effort), _cold(place, image, engine, effort), _reaped(place, image, engine, effort)]
 

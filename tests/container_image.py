@@ -43,12 +43,26 @@ def name() -> str:
     return f"localhost/metaforge-fixture:{hashlib.sha256((pinned + _DOCKERFILE).encode()).hexdigest()[:12]}"
 
 
-def ensure() -> str:
-    """Build the image where it is not there yet, and return its name: seconds, and a minute for a missing base."""
-    engine, image = _engine(), name()
+class CannotBuild(Exception):
+    """Something that images are built with is missing; the message says what."""
+
+
+def ensure(program: str) -> str:
+    """Build the image where it is not there yet, and return its name: seconds, and a minute for a missing base.
+
+    Args:
+        program: podman or docker.
+
+    Raises:
+        CannotBuild: there is nothing to build it on.
+    """
+    engine, image = _engine(program), name()
     if engine.has(image):
         return image
-    base, _ = _engines().base_for(engine, "debian", "")
+    try:
+        base, _ = _engines().base_for(engine, "debian", "")
+    except _engines().Stop as stop:
+        raise CannotBuild(str(stop)) from None
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         (Path(folder) / "Dockerfile").write_text(_DOCKERFILE)
         pinned = [f"{package}=={version(package)}" for package in PACKAGES]
@@ -71,8 +85,11 @@ def _engines() -> Any:
         sys.path.remove(str(ROOT / "scripts"))
 
 
-def _engine() -> Any:
-    return _engines().find_engine(os.environ.get("METAFORGE_CONTAINER_ENGINE", ""))
+def _engine(program: str) -> Any:
+    try:
+        return _engines().find_engine(program)
+    except _engines().Stop as stop:
+        raise CannotBuild(str(stop)) from None
 
 
 def _forget_others(engine: Any, image: str, target: str) -> None:
@@ -88,17 +105,18 @@ def _build(engine: Any, image: str, folder: str, *options: str) -> None:
         raise RuntimeError(f"the image of the tests cannot be built: {built.stderr[-2000:]}")
 
 
-def ensure_with_package(target: str, *modules: Path) -> str:
+def ensure_with_package(program: str, target: str, *modules: Path) -> str:
     """Build an image that holds the package itself and runs one adapter, as the ones that ship do.
 
     Args:
+        program: podman or docker.
         target: the adapter's `module:Class`.
         modules: files of modules that the package does not bring.
     """
     read = [path.read_bytes() for path in (*sorted(SOURCES.rglob("*.py")), *modules)]
     sources = hashlib.sha256(b"".join(read) + target.encode())
     image = f"localhost/metaforge-fixture-whole:{sources.hexdigest()[:12]}"
-    base, engine = ensure(), _engine()
+    base, engine = ensure(program), _engine(program)
     if engine.has(image):
         return image
     dockerfile = _WHOLE.format(base=base, target=target)

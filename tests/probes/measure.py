@@ -152,7 +152,8 @@ async def main(runner: str, folder: Path) -> dict[str, Any]:
         launcher = ContainerLauncher(
             manifest, settings, scene.workspace,
             Image(
-                container_image.ensure(), environment={"TARGET": "prober:ProberServer"},
+                container_image.ensure(container_engine.find(settings).name),
+                environment={"TARGET": "prober:ProberServer"},
                 readable=(container_image.SOURCES, HERE),
             ),
         )  # fmt: skip
