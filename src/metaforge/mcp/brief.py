@@ -21,7 +21,8 @@ PLAIN_CHARACTERS = 24
 WELL_KNOWN = frozenset(
     {
         "overwrite", "picture", "output_path", "project_id", "change_reason", "supersedes",
-        "include_historical", "query", "filters", "knowledge_type", "top_k", "request_id", "metadata", "source_work_product_id",
+        "include_historical", "query", "filters", "knowledge_type", "top_k", "request_id", "metadata",
+        "source_work_product_id",
         "session_id", "obj_id", "body_id", "sketch_id", "feature_id",
     }
 )  # fmt: skip
