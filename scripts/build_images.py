@@ -231,7 +231,10 @@ def run(options: argparse.Namespace) -> None:
             base, word = base_for(engine, options.base, image.default_base, anew=anew)
             renewed.add(options.base or image.default_base)
             tags = tags_of(image, at, options.registry.rstrip("/"), options.tags)
+            before = engine.id_of(tags[0])
             build(engine, image, base, wheel, tags, at, anew=options.anew)
+            if before and before != engine.id_of(tags[0]):
+                engine.forget(before)
             if options.push:
                 push(engine, tags)
             size, seconds = engine.size_bytes(tags[0]) / 1e6, time.monotonic() - started

@@ -49,6 +49,17 @@ class Engine:
     def has(self, image: str) -> bool:
         return self.run("image", "inspect", image).returncode == 0
 
+    def id_of(self, image: str) -> str:
+        """Return an image's id, or nothing where there is none."""
+        told = self.run("image", "inspect", "--format", "{{.Id}}", image)
+        return told.stdout.strip() if told.returncode == 0 else ""
+
+    def forget(self, image_id: str) -> None:
+        """Remove an image that has lost its last name; one that still has one, or is in use, stays."""
+        told = self.run("image", "inspect", "--format", "{{len .RepoTags}}", image_id)
+        if told.stdout.strip() == "0":
+            self.run("rmi", image_id)
+
     def size_bytes(self, image: str) -> int:
         return int(json.loads(self.run("image", "inspect", image).stdout)[0]["Size"])
 

@@ -65,8 +65,8 @@ def test_an_image_says_what_it_is_and_keeps_no_secret(
 
 
 @pytest.fixture
-def listening(start: Callable[[str], contained.Contained]) -> Iterator[str]:
-    """The smallest adapter over HTTP, behind a key; the address where it answers."""
+def listening(start: Callable[[str], contained.Contained]) -> Iterator[tuple[str, Path]]:
+    """The smallest adapter over HTTP, behind a key: the address where it answers, and the workspace that it reads."""
     container, name = start("spice"), f"metaforge-test-{os.getpid()}"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -80,7 +80,7 @@ def listening(start: Callable[[str], contained.Contained]) -> Iterator[str]:
     assert started.returncode == 0, started.stderr
     try:
         wait_for(f"http://127.0.0.1:{port}/health", lambda: container.engine.run("logs", name).stderr)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", container.workspace
     finally:
         container.engine.run("rm", "--force", name)
 
@@ -98,23 +98,24 @@ def wait_for(url: str, told: Callable[[], str]) -> None:
 
 
 @of_spice
-def test_a_server_calls_an_image_that_listens_and_nobody_else_does(listening: str, tmp_path: Path) -> None:
+def test_a_server_calls_an_image_that_listens_and_nobody_else_does(listening: tuple[str, Path], tmp_path: Path) -> None:
+    url, workspace = listening
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(urllib.request.Request(f"{listening}/mcp", data=b"{}"), timeout=10)
+        urllib.request.urlopen(urllib.request.Request(f"{url}/mcp", data=b"{}"), timeout=10)
     environment = os.environ | {
-        "METAFORGE_HOME": str(tmp_path / "home"), "METAFORGE_WORKSPACE": str(tmp_path / "workspace"),
-        "METAFORGE_ADAPTERS": "spice", "METAFORGE_ADAPTER_SPICE_URL": listening, "METAFORGE_ADAPTER_SPICE_KEY": KEY,
+        "METAFORGE_HOME": str(tmp_path / "home"), "METAFORGE_WORKSPACE": str(workspace),
+        "METAFORGE_ADAPTERS": "spice", "METAFORGE_ADAPTER_SPICE_URL": url, "METAFORGE_ADAPTER_SPICE_KEY": KEY,
     }  # fmt: skip
     ran = subprocess.run(
         [sys.executable, "-m", "metaforge", "call", "spice.run_simulation", "netlist_path=divider.cir",
          "analysis_type=op", "--json"],
         env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     answer: Any = json.loads(ran.stdout)
     assert trials.TRIALS["spice"].is_true(answer), answer
     # What it wrote is here, though it sees the workspace read-only.
-    assert [path.name for path in (tmp_path / "workspace" / "spice").glob("*.raw")] == ["divider-op.raw"]
+    assert [path.name for path in (workspace / "spice").glob("*.raw")] == ["divider-op.raw"]
 
 
 @of_server

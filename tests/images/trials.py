@@ -104,7 +104,7 @@ TRIALS = {
         "calculix.run_fea",
         {"analysis_type": "static_stress", "mesh_file": "bar.inp", "output_path": "bar.frd"},
         lambda data: data["peak"]["von_mises_mpa"] == _near(100, 1e-4),
-        {"bar.inp": BAR}, "CalculiX",
+        {"bar.inp": BAR}, "ccx",
     ),
     "freecad": Trial(
         "freecad.create_parametric",
