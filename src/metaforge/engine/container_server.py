@@ -1,5 +1,6 @@
 """This server's mark on its containers, and their end when it ends: however it ends, and whoever finds them later."""
 
+import atexit
 import fcntl
 import os
 import subprocess
@@ -52,6 +53,7 @@ class ContainerServer:
             if self._pid != os.getpid():
                 self._pid, self._reapers = os.getpid(), {}
                 self._hold()
+                atexit.register(self._let_go)
             reaper = self._reapers.get(engine.program)
             if reaper is not None and reaper.poll() is None:
                 return
@@ -66,6 +68,13 @@ class ContainerServer:
         fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Seen by others only once it is locked.
         made.rename(self._path)
+
+    def _let_go(self) -> None:
+        """Let the reapers begin: this process is about to end, and collects them no more."""
+        for reaper in self._reapers.values():
+            if reaper.stdin is not None:
+                reaper.stdin.close()
+            reaper.returncode = 0
 
     def _start_reaper(self, engine: ContainerEngine) -> "subprocess.Popen[bytes]":
         # A session of its own: what ends the server's process group must not end it too.
