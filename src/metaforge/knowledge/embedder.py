@@ -38,7 +38,7 @@ _NEEDED = ("numpy", "onnxruntime", "tokenizers", _MODEL_PACKAGE)
 _THREADS = 2
 _MOST_TOKENS = 256
 """What the model was trained to read at once; the rest of a longer text is not looked at."""
-_BATCH_TOKENS = 1024
+_BATCH_TOKENS = 512
 """Of one step, padding included: bounds memory, and longer steps are no faster."""
 
 
