@@ -1,4 +1,4 @@
-"""Dockerfiles of adapters outside the package never take MetaForge from an index, where a stranger may have its name."""
+"""Dockerfiles of outside adapters never take MetaForge from an index, where a stranger may have its name."""
 
 from pathlib import Path
 
