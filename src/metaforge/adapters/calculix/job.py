@@ -1,6 +1,5 @@
 """One job from input to files: which kind of input it is, its mesh, the solve, and what is written."""
 
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from metaforge.core.errors import InvalidArguments, ToolError
 from metaforge.engineering.mesh import Mesh
 from metaforge.engineering.mesh_quality import Quality
 from metaforge.tools.context import OutputFile, Picture, ToolContext
+from metaforge.tools.results import settled
 
 CAD_SUFFIXES = (".step", ".stp", ".stl")
 DECK_SUFFIXES = (".inp", ".dat", ".msh.inp")
@@ -119,21 +119,11 @@ class Outputs:
         Raises:
             ToolError: the caller's path holds another job's results.
         """
-        written = ctx.workspace / self.deck
-        taken = written.is_file() or (ctx.workspace / self.frd).is_file()
-        if self.overwrite or ctx.overwrite or not taken:
-            return self
-        if written.is_file() and written.read_bytes() == deck.encode():
-            return self
-        if self.is_default:
-            digest = hashlib.sha256(deck.encode()).hexdigest()[:8]
-            return replace(self, frd=self.frd.with_name(f"{self.frd.stem}-{digest}.frd"))
-        raise ToolError(
-            f"{self.frd} (or {self.deck.name} beside it) holds the results of another job; nothing was solved",
-            kind="output_exists",
-            where=str(self.frd),
-            fix="choose another output_path, or pass overwrite: true to replace it",
-        )
+        path = settled(
+            self.frd, self.deck, deck, ctx, is_ours=self.is_default, may_replace=self.overwrite,
+            told="the results of another job; nothing was solved",
+        )  # fmt: skip
+        return replace(self, frd=path)
 
     def write(self, ctx: ToolContext, solved: Solved, deck: str) -> list[OutputFile]:
         """Write result file and deck, and return them for the answer."""

@@ -1,12 +1,11 @@
 """Where a simulation's files go, and what is written there."""
 
-import hashlib
 import re
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from metaforge.core.errors import ToolError
 from metaforge.tools.context import OutputFile, ToolContext
+from metaforge.tools.results import settled
 
 
 @dataclass(frozen=True)
@@ -49,21 +48,11 @@ class Outputs:
         Raises:
             ToolError: the caller's path holds another simulation's files.
         """
-        written = ctx.workspace / self.deck
-        taken = written.exists() or (ctx.workspace / self.raw).exists()
-        if self.overwrite or ctx.overwrite or not taken:
-            return self
-        if written.is_file() and written.read_bytes() == deck.encode():
-            return self
-        if self.is_default:
-            digest = hashlib.sha256(deck.encode()).hexdigest()[:8]
-            return replace(self, raw=self.raw.with_name(f"{self.raw.stem}-{digest}.raw"))
-        raise ToolError(
-            f"{self.raw} (or {self.deck.name} beside it) holds another simulation; nothing was simulated",
-            kind="output_exists",
-            where=str(self.raw),
-            fix="choose another output_path, or pass overwrite: true to replace it",
-        )
+        path = settled(
+            self.raw, self.deck, deck, ctx, is_ours=self.is_default, may_replace=self.overwrite,
+            told="another simulation; nothing was simulated",
+        )  # fmt: skip
+        return replace(self, raw=path)
 
     def write(self, ctx: ToolContext, raw: bytes, deck: str) -> list[OutputFile]:
         """Write waveforms and deck, and return them for the answer."""
