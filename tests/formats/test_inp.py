@@ -91,11 +91,20 @@ def test_surfaces_of_element_sets_and_single_elements_are_faces() -> None:
         (TETS + "*BOUNDARY\nNOWHERE, 1\n", "NOWHERE"),
         (TETS + "*CLOAD\n1, 3, many\n", "Not a number"),
         (TETS + "*NSET, NSET=A, GENERATE\n1, 99999999999\n", "not usable"),
+        (TETS + "*NSET, NSET=A, GENERATE\n-99999999999999, 5\n", "not usable"),
+        ("*NODE\n1e300,0,0,0\n", "outside 1 to"),
+        ("*NODE\n-1e300,0,0,0\n", "outside 1 to"),
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, words: str) -> None:
     with pytest.raises(BadDeck, match=words):
         model(text)
+
+
+@pytest.mark.parametrize("lines", [", \n", "", ",,\n1,2,3\n4,5,6\n"])
+def test_elements_of_a_type_nobody_knows_have_the_nodes_of_their_first_line_that_has_any(lines: str) -> None:
+    (elements,) = model("*ELEMENT, TYPE=C3X\n" + lines).elements
+    assert elements.nodes.tolist() == ([[2, 3], [5, 6]] if "1" in lines else [])
 
 
 @given(st.lists(st.sampled_from([

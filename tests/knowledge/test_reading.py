@@ -120,6 +120,19 @@ def test_docx_gives_headings_lists_and_rows(tmp_path):
     assert {each.context for each in rows} == {"Part | Vmax | Imax"}
 
 
+def test_docx_styles_have_any_id_and_stand_on_others(tmp_path):
+    document = docx.Document()
+    own = document.styles.add_style("Chapter", docx.enum.style.WD_STYLE_TYPE.PARAGRAPH)
+    own.base_style = document.styles["Heading 1"]
+    own.element.set("{http://schemas.openxmlformats.org/wordprocessingml/2006/main}styleId", 'it\'s "mine"]')
+    document.add_paragraph("Ratings", style=own)
+    document.add_paragraph("It must be cooled.")
+    saved = io.BytesIO()
+    document.save(saved)
+    (only,) = read(tmp_path, "a.docx", saved.getvalue()).passages
+    assert (only.heading, only.text) == ("Ratings", "It must be cooled.")
+
+
 def test_docx_says_what_it_says_now_not_what_was_deleted(tmp_path):
     body = (
         '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>'

@@ -76,7 +76,8 @@ class _Reader:
             raise BadDeck(
                 f"Not a position: {card.rows[row][:60]!r}", where=card.where(row), fix="write finite coordinates"
             )
-        ids = table[:, 0].astype(np.int64)
+        # What no integer holds is beyond the highest id all the same.
+        ids = np.clip(table[:, 0], -(2.0**62), 2.0**62).astype(np.int64)
         check_ids(card, ids, "node")
         self.nodes.append((ids, table[:, 1:4]))
         if name := card.name("NSET"):

@@ -17,8 +17,8 @@ def set_members(card: Card, known: dict[str, Ids]) -> Ids:
                 start, stop, stride = (int(float(part)) for part in [*parts, "1"][:3])
             except (ValueError, OverflowError):
                 raise BadDeck(f"Not a range: {row!r}", where=card.where(index), fix="write first, last, step") from None
-            if stop > MAX_ID or stride < 1:
-                raise BadDeck(f"Range {row!r} is not usable", where=card.where(index), fix=f"ids up to {MAX_ID:,}")
+            if start < 1 or stop > MAX_ID or stride < 1:
+                raise BadDeck(f"Range {row!r} is not usable", where=card.where(index), fix=f"ids from 1 to {MAX_ID:,}")
             joined.append(np.arange(start, stop + 1, stride, dtype=np.int64))
             continue
         for part in parts:
@@ -54,7 +54,9 @@ def element_table(card: Card, node_count: int | None) -> Ids:
             "An element line holds something that is no node number", where=card.where(), fix="write integers"
         ) from None
     if node_count is None:
-        node_count = len([part for part in card.rows[0].split(",") if part.strip()]) - 1 if card.rows else 1
+        # Nobody here knows the type: as many nodes as the first line that holds anything has.
+        lengths = (sum(bool(part.strip()) for part in row.split(",")) for row in card.rows)
+        node_count = next((length - 1 for length in lengths if length), 1)
     if len(flat) % (node_count + 1):
         kind = card.name("TYPE")
         raise BadDeck(

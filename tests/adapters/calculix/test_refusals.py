@@ -173,6 +173,14 @@ async def test_an_include_inside_the_workspace_is_read(calculix: Any, bar: str) 
     assert answer["data"]["mesh_elements"] == 5
 
 
+@pytest.mark.parametrize("name", ["n" * 300 + ".inp", "circle.inp"], ids=["long", "circle"])
+async def test_an_include_that_names_no_possible_file_is_a_missing_one(calculix: Any, refused: Any, name: str) -> None:
+    (calculix.workspace / "circle.inp").symlink_to("circle.inp")
+    with pytest.raises(refused) as caught:
+        await solve(calculix, f"*INCLUDE, INPUT={name}\n*NODE\n1,0,0,0\n")
+    assert caught.value.data["kind"] == "missing_include"
+
+
 async def test_an_include_of_itself_ends(calculix: Any, refused: Any) -> None:
     with pytest.raises(refused, match="nested"):
         await solve(calculix, "*INCLUDE, INPUT=deck.inp\n*NODE\n1,0,0,0\n")

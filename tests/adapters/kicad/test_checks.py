@@ -60,6 +60,7 @@ async def test_what_the_project_accepts_or_ignores_is_told_apart(kicad: Any, dra
 
 SHEET_FAULTS = {
     "missing": ("absent.kicad_sch", None, "missing_sheet", "does not exist"),
+    "long": ("n" * 300, None, "missing_sheet", "does not exist"),
     "itself": ("d.kicad_sch", None, "sheet_inside_itself", "inside itself"),
     "broken": ("sub.kicad_sch", "(kicad_sch (version 20250114)", "bad_schematic", "sub.kicad_sch cannot be loaded"),
     "another kind": ("sub.kicad_sch", "(kicad_pcb (version 1))", "bad_schematic", "holds a kicad_pcb"),

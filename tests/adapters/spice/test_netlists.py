@@ -34,6 +34,10 @@ async def test_a_missing_include_and_a_missing_section_are_named(spice: Any) -> 
     fault = await spice.refused("op", DIVIDER + ".include no.inc\n.end\n")
     assert fault.data["kind"] == "missing_include"
     assert "line 5" in fault.data["where"]
+    fault = await spice.refused("op", DIVIDER + f".include {'n' * 300}\n.end\n")
+    assert fault.data["kind"] == "missing_include"
+    # A section's name may be of any length, and names no file.
+    await spice.refused("op", DIVIDER + f".lib {'n' * 300}\n.end\n")
     spice.write("m.lib", ".lib TT\nR9 out 0 1k\n.endl TT\n.lib FF\nR9 out 0 500\n.endl\n")
     fault = await spice.refused("op", DIVIDER + ".lib m.lib ss\n.end\n")
     assert fault.data["kind"] == "missing_section"

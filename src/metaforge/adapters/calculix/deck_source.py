@@ -17,6 +17,7 @@ from metaforge.engineering.surface_geometry import measure_surface
 from metaforge.formats.deck_model import DeckModel
 from metaforge.formats.inp import BadDeck, Card, read_cards, squeezed
 from metaforge.formats.inp_model import read_model
+from metaforge.tools.paths import find_below
 
 MAX_DECK_BYTES = 512_000_000
 _FILE_PARAMETERS = ("INPUT", "FILE")
@@ -96,15 +97,15 @@ def _text(path: Path) -> str:
 
 
 def _include_target(name: str, folder: Path, root: Path, line: int) -> Path:
-    target = (folder / name).resolve()
-    if not name or not target.is_relative_to(root):
+    target, is_file = find_below(root, folder / name)
+    if not name or target is None:
         raise BadDeck(
             f"*INCLUDE names {name!r}, which lies outside the workspace",
             kind="path_outside_workspace",
             where=f"line {line}",
             fix="copy the file into the workspace and include it by a relative path",
         )
-    if not target.is_file():
+    if not is_file:
         raise BadDeck(
             f"*INCLUDE names {name!r}, which does not exist",
             kind="missing_include",

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from metaforge.core.errors import FailureMode, ToolError
 from metaforge.formats.kicad_schematic import NEWEST_VERSION, NotASchematic, Schematic, first_words, read_schematic
 from metaforge.formats.kicad_sexpr import BadExpression
+from metaforge.tools.paths import find_below
 
 MAX_FILE_BYTES = 64_000_000
 MAX_SHEETS = 500
@@ -90,13 +91,8 @@ def _target(root: Path, parent: PurePosixPath, file: str, name: str) -> PurePosi
                            fix="give the sheet symbol a file")  # fmt: skip
     if "${" in file:
         file = file.replace("${KIPRJMOD}", ".")
-    target = root / parent.parent / file
-    try:
-        resolved = target.resolve()
-        is_inside, is_file = resolved.is_relative_to(root), resolved.is_file()
-    except (OSError, ValueError, RuntimeError):
-        is_inside = is_file = False
-    if not is_inside:
+    target, is_file = find_below(root, root / parent.parent / file)
+    if target is None:
         raise BadSchematic(
             f"{shown} names {file!r}, which lies outside the workspace; nothing was checked",
             kind="path_outside_workspace", where=str(parent), fix="copy the sheet into the workspace and name it there",
@@ -107,7 +103,7 @@ def _target(root: Path, parent: PurePosixPath, file: str, name: str) -> PurePosi
             "violations",
             kind="missing_sheet", where=str(parent), fix="put the file beside the schematic, or correct the name",
         )  # fmt: skip
-    return PurePosixPath(resolved.relative_to(root).as_posix())
+    return PurePosixPath(target.relative_to(root).as_posix())
 
 
 def _read(path: Path, inside: str, found: Hierarchy) -> Schematic:

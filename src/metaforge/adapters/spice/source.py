@@ -12,6 +12,7 @@ from pathlib import Path
 
 from metaforge.adapters.spice.cards import BadNetlist, Card, cards_of, decode
 from metaforge.core.errors import FailureMode
+from metaforge.tools.paths import find_below
 
 MAX_NETLIST_BYTES = 32_000_000
 MAX_DEPTH = 20
@@ -202,7 +203,7 @@ class _Reader:
         if len(arguments) != 1:
             return True
         name = arguments[0]
-        return bool(re.search(r"[/.\\~]", name)) or (folder / name).is_file()
+        return bool(re.search(r"[/.\\~]", name)) or find_below(self.root, folder / name)[1]
 
     def _include(self, card: Card, folder: Path, depth: int) -> Iterator[Card]:
         arguments = _arguments(card)
@@ -226,14 +227,9 @@ class _Reader:
         yield from self.expand(cards, path.parent, depth + 1)
 
     def _target(self, name: str, folder: Path, card: Card) -> Path:
-        try:
-            inside = name.removeprefix("/workspace/")
-            target = (self.root / inside if inside != name else folder / name).resolve()
-            is_inside = target.is_relative_to(self.root) and not name.startswith("~") and "$" not in name
-            is_file = is_inside and target.is_file()
-        except (OSError, ValueError, RuntimeError):
-            is_inside = is_file = False
-        if not is_inside:
+        inside = name.removeprefix("/workspace/")
+        target, is_file = find_below(self.root, self.root / inside if inside != name else folder / name)
+        if target is None or name.startswith("~") or "$" in name:
             raise BadNetlist(
                 f"{card.directive} names {name!r}, which lies outside the workspace; nothing was read or simulated",
                 kind="path_outside_workspace",

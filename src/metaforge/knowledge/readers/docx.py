@@ -7,6 +7,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from metaforge.core.errors import FailureMode, OverLimit
@@ -112,8 +113,29 @@ class _Body:
         for box in boxes:
             yield from self.read(box)
 
+    @cached_property
+    def _styles(self) -> dict[str | None, Any]:
+        """The styles by their ids. Looked up here, because the library writes ids into queries, quotes and all."""
+        return {style.get(f"{_W}styleId"): style for style in self._document.part.styles.element.iter(f"{_W}style")}
+
+    def _style(self, element: Any) -> str:
+        """Return the English name of a paragraph's style, or of the first heading it is based on."""
+        named = element.find(f"{_W}pPr/{_W}pStyle")
+        first = ""
+        for _ in range(12):
+            style = None if named is None else self._styles.get(named.get(f"{_W}val"))
+            if style is None:
+                break
+            title = style.find(f"{_W}name")
+            name = "" if title is None else str(title.get(f"{_W}val") or "").lower()
+            if name == "title" or _HEADING.fullmatch(name):
+                return name
+            first = first or name
+            named = style.find(f"{_W}basedOn")
+        return first
+
     def _named(self, element: Any, text: str) -> Block:
-        style = _style(element, self._document)
+        style = self._style(element)
         if style == "title":
             return Heading(text, 1)
         if found := _HEADING.fullmatch(style):
@@ -190,25 +212,6 @@ def _is_repeated(box: Any, element: Any) -> bool:
         if above.tag in _APART:
             return True
     return False
-
-
-def _style(element: Any, document: Any) -> str:
-    """Return the English name of a paragraph's style, or of the first heading it is based on."""
-    named = element.find(f"{_W}pPr/{_W}pStyle")
-    if named is None:
-        return ""
-    styles = document.part.styles.element
-    style = styles.get_by_id(named.get(f"{_W}val"))
-    first = ""
-    for _ in range(12):
-        if style is None:
-            break
-        name = (style.name_val or "").lower()
-        if name == "title" or _HEADING.fullmatch(name):
-            return name
-        first = first or name
-        style = style.base_style
-    return first
 
 
 def _names_columns(texts: tuple[str, ...]) -> bool:
