@@ -1,4 +1,4 @@
-"""Fuzz one parser, guided by which branches its code takes: `python fuzz.py TARGET SECONDS FOLDER`.
+"""Fuzz one parser, guided by which branches its code takes: `python fuzz.py TARGET SECONDS FOLDER [SEED]`.
 
 What crashes it, or takes longer than ten seconds, is left in the folder, and the exit status is not 0.
 """
@@ -14,7 +14,7 @@ MEMORY_MB = 2048
 LONGEST_BYTES = 4096
 
 
-def main(name: str, seconds: str, folder: Path) -> None:
+def main(name: str, seconds: str, folder: Path, seed: str = "0") -> None:
     sys.path[:0] = [str(HERE), str(HERE.parent / "mcp")]
     from fuzz_targets import TARGETS
 
@@ -34,7 +34,7 @@ def main(name: str, seconds: str, folder: Path) -> None:
             return
 
     options = [
-        f"-max_total_time={seconds}", f"-timeout={HANG_SECONDS}", f"-rss_limit_mb={MEMORY_MB}",
+        f"-max_total_time={seconds}", f"-seed={seed}", f"-timeout={HANG_SECONDS}", f"-rss_limit_mb={MEMORY_MB}",
         f"-max_len={LONGEST_BYTES}", f"-artifact_prefix={folder}/", "-print_final_stats=1", "-verbosity=1",
     ]  # fmt: skip
     atheris.Setup([sys.argv[0], *options, str(corpus)], once)
@@ -42,4 +42,4 @@ def main(name: str, seconds: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])

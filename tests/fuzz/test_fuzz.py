@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzz_targets import TARGETS
 
 SECONDS = int(os.environ.get("METAFORGE_FUZZ_SECONDS", "5"))
+SEED = os.environ.get("METAFORGE_FUZZ_SEED", "0")
+"""Another number than 0 repeats a run: the same bytes in the same order, as far as its seconds reach."""
 KEPT = os.environ.get("METAFORGE_FUZZ_FOLDER", "")
 """Where corpus and crashes stay from run to run; a run of minutes goes on where the last one ended."""
 
@@ -42,8 +44,9 @@ def folder_of(name: str, folders: pytest.TempPathFactory) -> Path:
 
 def fuzz(name: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("fuzz.py")), name, str(SECONDS), str(folder)],
+        [sys.executable, str(Path(__file__).with_name("fuzz.py")), name, str(SECONDS), str(folder), SEED],
         capture_output=True, text=True, errors="replace", timeout=SECONDS * 2 + 120, check=False,
+        env={**os.environ, "PYTHONHASHSEED": SEED},
     )  # fmt: skip
 
 
