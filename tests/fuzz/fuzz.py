@@ -22,8 +22,8 @@ def main(name: str, seconds: str, folder: Path, seed: str = "0") -> None:
         target = TARGETS[name]()
     corpus = folder / "corpus"
     corpus.mkdir(exist_ok=True)
-    for number, seed in enumerate(target.seeds):
-        (corpus / f"seed-{number}").write_bytes(seed)
+    for number, content in enumerate(target.seeds):
+        (corpus / f"seed-{number}").write_bytes(content)
     # Where its first seed is refused, a fuzzer would stand at the door.
     target.run(target.seeds[0])
 
