@@ -262,3 +262,26 @@ def test_a_derived_symbol_is_complete() -> None:
     with pytest.raises(NoSuchSymbol) as caught:
         find_symbol(LIBRARY, "OTHER")
     assert caught.value.names == ("BASE", "CHILD")
+
+
+@pytest.mark.parametrize("classes", [0.2, True, "wide", {"name": "wide"}, ["wide", None, 5]])
+def test_net_classes_that_are_something_else_are_none(classes: Any) -> None:
+    assert read_project(json.dumps({"net_settings": {"classes": classes}})).net_classes == {}
+
+
+def test_numbers_and_depths_beyond_all_bounds_are_named_or_left_out() -> None:
+    huge = int("1" + "0" * 400)
+    rules = {"min_clearance": huge, "min_track_width": math.inf}
+    assert read_project(json.dumps({"board": {"design_settings": {"rules": rules}}})).limits_mm == {}
+    with pytest.raises(UnreadableProject):
+        read_project("[" * 100_000)
+    with pytest.raises(UnreadableReport):
+        read_drc("[" * 100_000)
+
+
+@pytest.mark.parametrize("item", ["text", {"pos": {"x": 10**400, "y": 0}}, {"pos": [1, 2]}, {}])
+def test_an_item_of_a_violation_that_is_something_else_is_named(item: Any) -> None:
+    violation = {"type": "t", "severity": "error", "description": "d", "items": [item]}
+    report = {"coordinate_units": "mm", "violations": [violation], "unconnected_items": [], "schematic_parity": []}
+    with pytest.raises(UnreadableReport, match="a violation without"):
+        read_drc(json.dumps(report))

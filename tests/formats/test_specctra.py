@@ -54,3 +54,8 @@ def test_a_simple_router_is_given_the_strictest_rule_and_rectangles() -> None:
 def test_a_place_that_is_no_place_is_refused(damaged: str) -> None:
     with pytest.raises(NotSpecctra):
         read_session(session(1.0), DESIGN.replace("(place R1 10000.000000 -20000.000000 front 0)", damaged))
+
+
+def test_what_only_looks_like_a_number_of_a_design_is_left_alone() -> None:
+    strange = "(width .) (clearance 1.2.3) (shape (path F.Cu . 1 2)) (shape (path F.Cu 3 - 4))"
+    assert simplified(strange) == strange

@@ -32,6 +32,7 @@ class Project:
     net_classes: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
+_LARGEST_MM = 1e6
 _LIMITS = (
     "min_clearance", "min_track_width", "min_via_diameter", "min_via_annular_width", "min_through_hole_diameter",
     "min_hole_clearance", "min_hole_to_hole", "min_copper_edge_clearance",
@@ -46,21 +47,22 @@ def read_project(text: str) -> Project:
     """
     try:
         raw = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UnreadableProject(str(fault), getattr(fault, "lineno", 0)) from None
     if not isinstance(raw, dict):
         raise UnreadableProject("it holds no object")
     design = _inside(raw, "board", "design_settings")
     rules = _inside(design, "rules")
     erc = _inside(raw, "erc")
-    classes = _inside(raw, "net_settings").get("classes")
+    found = _inside(raw, "net_settings").get("classes")
+    classes = found if isinstance(found, list) else []
     return Project(
         {name.removeprefix("min_"): round(float(rules[name]), 4) for name in _LIMITS if _is_number(rules.get(name))},
         _ignored(_inside(design, "rule_severities")),
         _ignored(_inside(erc, "rule_severities")),
         _count(design.get("drc_exclusions")),
         _count(erc.get("erc_exclusions")),
-        {str(each.get("name")): _sizes(each) for each in classes or () if isinstance(each, dict)},
+        {str(each.get("name")): _sizes(each) for each in classes if isinstance(each, dict)},
     )
 
 
@@ -72,7 +74,8 @@ def _inside(raw: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    # JSON, as it is read here, has numbers that no float holds, and infinite ones.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LARGEST_MM
 
 
 def _ignored(severities: dict[str, Any]) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def read_drc(text: str) -> list[Violation]:
 def _opened(text: str, *lists: str) -> dict[str, Any]:
     try:
         report = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UnreadableReport(f"not JSON: {fault}") from None
     if not isinstance(report, dict) or report.get("coordinate_units") != "mm":
         raise UnreadableReport("not a report in millimetres")
@@ -107,5 +107,5 @@ def _violation(raw: dict[str, Any], group: str, sheet: str) -> Violation:
             str(raw["type"]), str(raw["severity"]), str(raw["description"]).strip(), items,
             bool(raw.get("excluded")), str(raw.get("comment", "")), sheet, group,
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError) as fault:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise UnreadableReport(f"a violation without {fault}") from None

@@ -9,9 +9,11 @@ from statistics import median
 from metaforge.formats.kicad_sexpr import BadExpression, Node, child, children, parse
 
 _UNIT_MM = {"um": 1e-3, "mm": 1.0, "mil": 0.0254, "inch": 25.4, "cm": 10.0}
-_OVAL = re.compile(r"\(shape \(path (\S+) ([\d.]+)\s+([-\d.\s]+)\)\)")
-_WIDTH, _CLEARANCE = re.compile(r"\(width ([\d.]+)\)"), re.compile(r"\(clearance ([\d.]+)\)")
-_VIA = re.compile(r"_([\d.]+):([\d.]+)_um")
+_SIZE = r"(\d+(?:\.\d*)?|\.\d+)"
+_PLACE = r"-?(?:\d+(?:\.\d*)?|\.\d+)"
+_OVAL = re.compile(rf"\(shape \(path (\S+) {_SIZE}\s+({_PLACE}(?:\s+{_PLACE})+)\s*\)\)")
+_WIDTH, _CLEARANCE = re.compile(rf"\(width {_SIZE}\)"), re.compile(rf"\(clearance {_SIZE}\)")
+_VIA = re.compile(rf"_{_SIZE}:{_SIZE}_um")
 
 
 class NotSpecctra(ValueError):
