@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversations import ERAS
 from house import STDIO, House
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
@@ -18,7 +19,6 @@ from metaforge.approvals.opening import open_approvals
 from metaforge.settings import Settings
 from metaforge.store.database import Database
 
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 Open = Callable[..., Any]
 
 

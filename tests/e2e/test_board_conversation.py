@@ -3,17 +3,14 @@
 import io
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from house import STDIO, House
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp_types import ImageContent, ResourceLink, TextContent
+from conversations import ERAS, conversation, links, words
+from house import House
+from mcp_types import ImageContent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "adapters" / "kicad"))
 import drawings as draw
@@ -21,7 +18,6 @@ import drawings as draw
 sys.path.pop(0)
 
 pytestmark = [pytest.mark.program("kicad-cli"), pytest.mark.program("pypdfium2")]
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 
 
 @pytest.fixture
@@ -49,31 +45,6 @@ def bench(tmp_path: Path) -> House:
     for name, text in files.items():
         (project / name).write_text(text)
     return house
-
-
-@asynccontextmanager
-async def conversation(house: House, era: str, transport: str) -> AsyncIterator[Client]:
-    """Open one client on a server of its own."""
-    if transport == "stdio":
-        target: Any = StdioServerParameters(
-            command=sys.executable, args=list(STDIO), env=house.environment, cwd=str(house.workspace)
-        )
-        async with Client(target, mode=ERAS[era], read_timeout_seconds=120) as client:
-            yield client
-    else:
-        with house.listening() as url:
-            async with Client(url, mode=ERAS[era], read_timeout_seconds=120) as client:
-                yield client
-
-
-def words(result: Any) -> str:
-    block = result.content[0]
-    assert isinstance(block, TextContent)
-    return block.text
-
-
-def links(result: Any) -> list[str]:
-    return [block.name for block in result.content if isinstance(block, ResourceLink)]
 
 
 @pytest.mark.parametrize("era", list(ERAS))

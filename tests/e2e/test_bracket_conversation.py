@@ -1,43 +1,19 @@
 """“Open a FreeCAD session, sketch the bracket, pad it, fillet it ... run FEA on it”, over the official client."""
 
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from math import pi
 from typing import Any
 
 import pytest
-from house import STDIO, House
+from conversations import conversation, words
+from house import House
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp_types import ImageContent, ResourceLink, TextContent
+from mcp_types import ImageContent, ResourceLink
 
 pytestmark = [pytest.mark.program("freecadcmd", "ccx", "gmsh", "cadquery"), pytest.mark.slow]
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 PROFILE = [[0, 0], [50, 0], [50, 6], [6, 6], [6, 40], [0, 40]]
 """An L of 50 x 40 mm outside, 6 mm thick."""
 WIDTH_MM, RADIUS_MM, FORCE_N = 30, 5, 100
 VOLUME_MM3 = WIDTH_MM * (50 * 6 + 34 * 6 + RADIUS_MM**2 * (1 - pi / 4))
-
-
-@asynccontextmanager
-async def conversation(house: House, era: str, transport: str) -> AsyncIterator[Client]:
-    if transport == "stdio":
-        target: Any = StdioServerParameters(
-            command=sys.executable, args=list(STDIO), env=house.environment, cwd=str(house.workspace)
-        )
-        async with Client(target, mode=ERAS[era], read_timeout_seconds=300) as client:
-            yield client
-    else:
-        with house.listening() as url:
-            async with Client(url, mode=ERAS[era], read_timeout_seconds=300) as client:
-                yield client
-
-
-def words(result: Any) -> str:
-    block = result.content[0]
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 class Model:
@@ -72,7 +48,7 @@ async def test_a_bracket_from_sketch_to_stress(tmp_path: Any, era: str, transpor
     house = House(
         tmp_path, adapters="freecad,cadquery,calculix", METAFORGE_APPROVAL_HOLD="destroy", METAFORGE_APPROVALS="off"
     )
-    async with conversation(house, era, transport) as client:
+    async with conversation(house, era, transport, seconds=300) as client:
         model = Model(client)
         if transport == "stdio":
             await model.told("project.create", name="Shelf")

