@@ -4,11 +4,12 @@
 ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS packages
+ENV PIP_CACHE_DIR=/var/cache/pip
 RUN python3 -m venv /opt/metaforge
 COPY dist/*.whl /build/
 # An index of your own, and its certificate, come as secrets: neither stays in the image.
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=certificates,target=/build/certificates.pem \
-    --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=cache,target=/var/cache/pip \
     for wheel in /build/*.whl; do \
       /opt/metaforge/bin/pip install "$wheel[postgres,graph,objects,telemetry]" || exit 1; \
     done
