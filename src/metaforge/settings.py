@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metaforge.core.errors import MetaForgeError
+from metaforge.core.setting_values import between, one_of, read_effects, read_flag, read_folders, read_names
 
 
 class BadSetting(MetaForgeError):
@@ -21,55 +22,6 @@ class BadSetting(MetaForgeError):
 def _doc(variable: str, text: str, default: Any, parse: Callable[[str], Any] = str, **also: Any) -> Any:
     metadata = {"variable": variable, "doc": text, "parse": parse, **also}
     return field(default=default, metadata=metadata)
-
-
-def _flag(text: str) -> bool:
-    if text.strip().lower() in ("1", "true", "yes", "on"):
-        return True
-    if text.strip().lower() in ("0", "false", "no", "off", ""):
-        return False
-    raise ValueError("takes true or false")
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-_HOLDABLE = ("produce", "write", "destroy")
-
-
-def _folders(text: str) -> tuple[Path, ...]:
-    found = tuple(Path(part).expanduser() for part in text.split(os.pathsep) if part.strip())
-    for folder in found:
-        if not folder.is_absolute() or folder == Path(folder.anchor):
-            raise ValueError(f"takes absolute folders other than /, and {folder} is none")
-    return found
-
-
-def _effects(text: str) -> tuple[str, ...]:
-    names = _names(text.lower())
-    if not names or not set(names) <= set(_HOLDABLE):
-        raise ValueError(f"takes one or more of {', '.join(_HOLDABLE)}, separated by commas")
-    return names
-
-
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if (name := text.strip().lower()) not in allowed:
-            raise ValueError(f"takes one of {', '.join(allowed)}")
-        return name
-
-    return parse
-
-
-def _between(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        value = kind(text)
-        if not low < value <= high:
-            raise ValueError(f"takes a number above {low:g}, at most {high:g}")
-        return value
-
-    return parse
 
 
 @dataclass(frozen=True)
@@ -91,7 +43,7 @@ class Settings:
         also="ADAPTER_WORKSPACE_DIR",
     )
     adapters: tuple[str, ...] = _doc(
-        "METAFORGE_ADAPTERS", "Adapters to load, separated by commas. Default: all.", (), _names
+        "METAFORGE_ADAPTERS", "Adapters to load, separated by commas. Default: all.", (), read_names
     )
     config: Path | None = _doc(
         "METAFORGE_CONFIG",
@@ -105,7 +57,7 @@ class Settings:
         "Where programs lie that are not among the system's, such as another FreeCAD: folders with a `bin`, by colons. "
         "They are looked in first, and boxes that need one of their programs show them whole, read-only.",
         (),
-        _folders,
+        read_folders,
     )
     profile: str = _doc(
         "METAFORGE_PROFILE",
@@ -113,12 +65,12 @@ class Settings:
         "",
         str.strip,
     )
-    phase: int = _doc("METAFORGE_PHASE", "Tools of a later phase are not listed.", 2, _between(0, 9, int))
+    phase: int = _doc("METAFORGE_PHASE", "Tools of a later phase are not listed.", 2, between(0, 9, int))
     fixtures: bool = _doc(
         "METAFORGE_FIXTURES",
         "Load the fixture tools that conformance suites and benchmarks call.",
         False,
-        _flag,
+        read_flag,
     )
     database_url: str = _doc(
         "METAFORGE_DATABASE_URL",
@@ -138,48 +90,48 @@ class Settings:
         "warning",
         str.lower,
     )
-    max_workers: int = _doc("METAFORGE_MAX_WORKERS", "Processes one adapter may run at once.", 2, _between(0, 16, int))
+    max_workers: int = _doc("METAFORGE_MAX_WORKERS", "Processes one adapter may run at once.", 2, between(0, 16, int))
     max_waiting_calls: int = _doc(
         "METAFORGE_MAX_WAITING_CALLS",
         "Calls that may wait for one adapter; more are told that it is busy and when to call again.",
         512,
-        _between(0, 100_000, int),
+        between(0, 100_000, int),
     )
     max_waiting_calls_per_caller: int = _doc(
         "METAFORGE_MAX_WAITING_CALLS_PER_CALLER",
         "How many of them may be one caller's. Callers who wait take turns.",
         128,
-        _between(0, 100_000, int),
+        between(0, 100_000, int),
     )
     idle_seconds: float = _doc(
         "METAFORGE_IDLE_SECONDS",
         "An adapter process idle for this long is retired.",
         300.0,
-        _between(0, 86400),
+        between(0, 86400),
     )
     tool_session_idle_seconds: float = _doc(
         "METAFORGE_TOOL_SESSION_IDLE_SECONDS",
         "A session of a tool, such as a live CAD document, that nobody used for this long is ended.",
         1800.0,
-        _between(0, 86400),
+        between(0, 86400),
     )
     max_tool_sessions: int = _doc(
         "METAFORGE_MAX_TOOL_SESSIONS",
         "Sessions of one adapter that may be open at once; each has a process of its own.",
         8,
-        _between(0, 64, int),
+        between(0, 64, int),
     )
     prestart: bool = _doc(
         "METAFORGE_PRESTART",
         "Start adapter processes in the background after initialize, where memory allows.",
         True,
-        _flag,
+        read_flag,
     )
     prestart_free_mb: int = _doc(
         "METAFORGE_PRESTART_FREE_MB",
         "Free memory below which nothing is started ahead of a call.",
         2048,
-        _between(0, 1_000_000, int),
+        between(0, 1_000_000, int),
     )
     sandbox: str = _doc(
         "METAFORGE_SANDBOX",
@@ -191,14 +143,14 @@ class Settings:
         "METAFORGE_RUNNER",
         "Where adapters run whose configuration does not say: process (a sandboxed one) or container.",
         "process",
-        _one_of("process", "container"),
+        one_of("process", "container"),
         strict=True,
     )
     container_engine: str = _doc(
         "METAFORGE_CONTAINER_ENGINE",
         "podman, docker, or auto: the first that works.",
         "auto",
-        _one_of("auto", "podman", "docker"),
+        one_of("auto", "podman", "docker"),
         strict=True,
     )
     container_runtime: str = _doc(
@@ -218,14 +170,14 @@ class Settings:
         "METAFORGE_MAX_OUTPUT_MB",
         "The largest answer of one tool call, files apart.",
         32,
-        _between(0, 1024, int),
+        between(0, 1024, int),
     )
-    max_request_mb: int = _doc("METAFORGE_MAX_REQUEST_MB", "The largest request body.", 16, _between(0, 1024, int))
+    max_request_mb: int = _doc("METAFORGE_MAX_REQUEST_MB", "The largest request body.", 16, between(0, 1024, int))
     session_idle_seconds: float = _doc(
         "METAFORGE_SESSION_IDLE_SECONDS",
         "An HTTP session unused for this long is ended.",
         1800.0,
-        _between(0, 86400),
+        between(0, 86400),
     )
     auth_mode: str = _doc(
         "METAFORGE_AUTH_MODE",
@@ -250,7 +202,7 @@ class Settings:
         "METAFORGE_TRUSTED_PROXIES",
         "Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
         (),
-        _names,
+        read_names,
     )
     session_secret: str = _doc(
         "METAFORGE_SESSION_SECRET",
@@ -265,13 +217,13 @@ class Settings:
         "METAFORGE_OAUTH_AUDIENCE",
         "What `aud` of a token must hold, one of several by commas. Default: METAFORGE_PUBLIC_URL and /mcp.",
         (),
-        _names,
+        read_names,
     )
     oauth_jwks_url: str = _doc(
         "METAFORGE_OAUTH_JWKS_URL", "Where the issuer's keys are. Default: where its metadata says.", ""
     )
     oauth_scopes: tuple[str, ...] = _doc(
-        "METAFORGE_OAUTH_SCOPES", "Scopes every token must carry, separated by commas. Default: none.", (), _names
+        "METAFORGE_OAUTH_SCOPES", "Scopes every token must carry, separated by commas. Default: none.", (), read_names
     )
     oauth_approve_scope: str = _doc(
         "METAFORGE_OAUTH_APPROVE_SCOPE",
@@ -286,52 +238,52 @@ class Settings:
         "METAFORGE_ALLOW_TWIN_MUTATIONS",
         "List twin.query_cypher as a tool that may write. Queries that write are refused all the same.",
         False,
-        _flag,
+        read_flag,
     )
     approval_hold: tuple[str, ...] = _doc(
         "METAFORGE_APPROVAL_HOLD",
         "Effects of remote callers' tools that wait for a person: produce, write, destroy.",
         ("write", "destroy"),
-        _effects,
+        read_effects,
         strict=True,
     )
     exempt_local_writes: bool = _doc(
         "METAFORGE_EXEMPT_LOCAL_WRITES",
         "Let writes over stdio run unasked; false holds them too. A person's own decisions are always held.",
         True,
-        _flag,
+        read_flag,
         strict=True,
     )
     approval_route: str = _doc(
         "METAFORGE_APPROVAL_ROUTE",
         "auto (ask in the client where it can; unanswered, on the dashboard too), both (at once) or dashboard (only).",
         "auto",
-        _one_of("auto", "both", "dashboard"),
+        one_of("auto", "both", "dashboard"),
         strict=True,
     )
     approval_hold_seconds: float = _doc(
         "METAFORGE_APPROVAL_HOLD_SECONDS",
         "How long a held call waits for a person while its client is sent no progress.",
         100.0,
-        _between(0, 3600),
+        between(0, 3600),
     )
     approval_hold_progress_seconds: float = _doc(
         "METAFORGE_APPROVAL_HOLD_PROGRESS_SECONDS",
         "How long a held call waits for a person while its client is sent progress.",
         180.0,
-        _between(0, 3600),
+        between(0, 3600),
     )
     approval_progress_interval_seconds: float = _doc(
         "METAFORGE_APPROVAL_PROGRESS_INTERVAL_SECONDS",
         "How often a held call reports progress.",
         10.0,
-        _between(0, 3600),
+        between(0, 3600),
     )
     approval_rescue_seconds: float = _doc(
         "METAFORGE_APPROVAL_RESCUE_SECONDS",
         "A question in the client that is unanswered for this long opens on the dashboard too.",
         20.0,
-        _between(0, 3600),
+        between(0, 3600),
     )
     gateway_url: str = _doc(
         "METAFORGE_GATEWAY_URL",
@@ -354,7 +306,7 @@ class Settings:
         "METAFORGE_ALLOW_AGENT_HUMAN_AUTHORITY",
         "Let an agent take decisions that are a person's alone.",
         False,
-        _flag,
+        read_flag,
         strict=True,
     )
     dashboard_url: str = _doc(
@@ -497,7 +449,7 @@ def _per_adapter(
         name = variable.removeprefix("METAFORGE_ADAPTER_")
         if name.endswith("_ENABLED"):
             try:
-                enabled[name.removesuffix("_ENABLED").lower()] = _flag(text)
+                enabled[name.removesuffix("_ENABLED").lower()] = read_flag(text)
             except ValueError as fault:
                 problems.append(f"{variable}={text!r} is ignored: {fault}")
         elif name.endswith("_URL") and text:

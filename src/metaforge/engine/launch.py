@@ -70,19 +70,7 @@ class ProcessLauncher:
         # The first look runs bubblewrap, some 40 ms; afterwards it is remembered.
         rung = await asyncio.to_thread(sandbox.find, self.settings)
         folder = make_folder(self.settings.home_path / "workers")
-        try:
-            box = self._spawn(rung, folder)
-        except OSError as fault:
-            remove_tree(folder)
-            raise ToolUnavailable(
-                f"{self.manifest.adapter_id} cannot be started: {fault}", reason=str(fault), install=""
-            ) from fault
-        try:
-            await box.open(on_stdout, on_closed)
-        except BaseException:
-            await box.kill()
-            raise
-        return box
+        return await open_box(lambda: self._spawn(rung, folder), folder, self.manifest.adapter_id, on_stdout, on_closed)
 
     def _spawn(self, rung: sandbox.Rung, folder: Path) -> Box:
         output, temporary = folder / "output", folder / "tmp"
@@ -184,6 +172,36 @@ def largest(manifest: AdapterManifest, limit: str, default: int) -> int:
     return max((getattr(tool.limits, limit) or default for tool in manifest.tools), default=default)
 
 
+async def open_box(
+    spawn: Callable[[], Box],
+    folder: Path,
+    name: str,
+    on_stdout: Callable[[bytes], None],
+    on_closed: Callable[[], None],
+) -> Box:
+    """Start a process and open its box; nothing of it is left where that fails.
+
+    Args:
+        spawn: starts it. It returns at exec, so it may run in the event loop.
+        folder: its own folder, as `make_folder` made it.
+        name: what is started, for the error.
+
+    Raises:
+        ToolUnavailable: it cannot be started.
+    """
+    try:
+        box = spawn()
+    except (OSError, ValueError) as fault:
+        remove_tree(folder)
+        raise ToolUnavailable(f"{name} cannot be started: {fault}", reason=str(fault), install="") from fault
+    try:
+        await box.open(on_stdout, on_closed)
+    except BaseException:
+        await box.kill()
+        raise
+    return box
+
+
 def make_folder(root: Path) -> Path:
     """Make a worker's own folder, and remove those of servers that were killed."""
     root.mkdir(parents=True, exist_ok=True)
@@ -246,26 +264,17 @@ class CommandLauncher:
 
     async def launch(self, on_stdout: Callable[[bytes], None], on_closed: Callable[[], None]) -> Box:
         folder = make_folder(self.folder)
+        return await open_box(lambda: self._spawn(folder), folder, self.command[0], on_stdout, on_closed)
+
+    def _spawn(self, folder: Path) -> Box:
         output = folder / "output"
         output.mkdir()
-        try:
-            popen = subprocess.Popen(  # noqa: ASYNC220 - returns at exec; asyncio would add a watcher of its own
-                self.command,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                env=dict(self.environment), cwd=folder, start_new_session=True,
-            )  # fmt: skip
-        except OSError as fault:
-            remove_tree(folder)
-            raise ToolUnavailable(
-                f"{self.command[0]} cannot be started: {fault}", reason=str(fault), install=""
-            ) from fault
-        box = Box(
+        popen = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            env=dict(self.environment), cwd=folder, start_new_session=True,
+        )  # fmt: skip
+        return Box(
             popen, folder=folder, output=output, output_inside=str(output), boxed=False, group=None,
             memory_mb=self.memory_mb, max_processes=sandbox.MAX_PROCESSES,
         )  # fmt: skip
-        try:
-            await box.open(on_stdout, on_closed)
-        except BaseException:
-            await box.kill()
-            raise
-        return box
